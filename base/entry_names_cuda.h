@@ -4,6 +4,7 @@
 #ifndef HONE_ENTRY_NAMES_CUDA_H
 #define HONE_ENTRY_NAMES_CUDA_H
 
+#define hone_cuda_ahead_is_apart hone_z_cuda_ahead_is_apart
 #define hone_cuda_apply_panel hone_z_cuda_apply_panel
 #define hone_cuda_apply_panels hone_z_cuda_apply_panels
 #define hone_cuda_apply_panels_from hone_z_cuda_apply_panels_from
@@ -53,6 +54,7 @@
 #define hone_cuda_feed_start hone_z_cuda_feed_start
 #define hone_cuda_feed_stop hone_z_cuda_feed_stop
 #define hone_cuda_finish hone_z_cuda_finish
+#define hone_cuda_follow_panel hone_z_cuda_follow_panel
 #define hone_cuda_forms_bytes hone_z_cuda_forms_bytes
 #define hone_cuda_forms_clear hone_z_cuda_forms_clear
 #define hone_cuda_forms_create hone_z_cuda_forms_create

@@ -175,14 +175,28 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
 /* Rows k .. k+w-1 of U, w <= HONE_PANEL, in the columns c0 .. c1-1. */
 struct hone_u_rows {
   int64_t k, w, c0, c1;
+  const hone_moves *moves = nullptr; /* device: made in these columns first;
+                                        with them, */
+  int64_t left = 0; /* a multiple of HONE_PANEL: so many rows of U above, to
+                       k-1, are there, and have not been subtracted */
 };
 
-/* U = inv(L11) F[k:k+w, c0:c1] in place, L11 the unit lower triangle of the
-   diagonal block at k. The parts of row r go to
+/* U = inv(L11) (F[k:k+w, c0:c1] - L10 U0) in place, L11 the unit lower triangle
+   of the diagonal block at k, L10 = F[k:k+w, k-left:k] and U0 the rows of U
+   above. The parts of row r go to
    out[(place + r) * ldo + c - c0], in HONE_WIDE rows, of which those behind row
    w are zero; complex: each entry as a block of two rows and columns. */
 cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
                            const hone_operand &to, cudaStream_t stream);
+
+/* Does all that follows a panel in other columns of its outer panel, in one
+   launch: makes rows.moves in the columns from .. k-1 and c0 .. c1-1, computes
+   rows of U in the latter (left = 0) and their parts, u, and splits L below the
+   panel into l. */
+cudaError_t hone_cuda_follow_panel(const hone_float_matrix &f,
+                                   const hone_u_rows &rows, int64_t from,
+                                   const hone_operand &u, const hone_operand &l,
+                                   cudaStream_t stream);
 
 /* ---- Cholesky (cholesky.cu; the rows in steps.cu) ------------------------ */
 

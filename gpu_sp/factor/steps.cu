@@ -2,14 +2,17 @@
 /* The kernels between the panels of the blocked LU (lu.cu), in single
    precision: the triangular solve that computes the pivot rows of U,
    and the splitting of L and U into the 16-bit operands of the trailing update.
-   Read next: split_float.h for the splitting of one float, panel.cu for the
-   panels. */
-#include "gpu_sp/factor/number.h"
-#include "gpu_sp/factor/split_float.h"
+   Read next: split_float.h for the splitting of one float, rows_of_u.h for the
+   solve, panel.cu for the panels. */
+#include "gpu_sp/factor/rows_of_u.h"
 
 namespace {
 
-enum { THREADS = 256, STEP = HONE_STEP };
+enum {
+  THREADS = 256,
+  SPLIT_ROWS = THREADS / HONE_WIDE, /* of L, a float a thread */
+  SPLIT_BLOCKS = 264 /* thread blocks that split L beside others */
+};
 
 const int64_t MANY_COLUMNS = 12288; /* docs/performance.md */
 
@@ -29,182 +32,99 @@ __global__ void set_scale(bool fp16, const unsigned *top,
   scale->alpha = fp16 ? -ldexpf(1.0F / 8192.0F, e) : -1.0F;
 }
 
-/* Splits the columns k .. of the rows i0 .. n-1. A thread takes one float of
-   several rows; blockIdx.y counts blocks of HONE_PANEL columns. */
+/* Splits the columns k .. of the rows i0 .. n-1; thread block 'block' of
+   'blocks'. A thread takes one float of several rows, and loads some of them at
+   once. */
 template <class T, bool THREE>
-__global__ void __launch_bounds__(THREADS)
-    split_l(const hone_float_matrix a, int64_t i0, int64_t k, int w,
-            const hone_operand to) {
+__device__ __forceinline__ void
+split_rows_of_l(const hone_float_matrix &a, int64_t i0, int64_t k, int w,
+                const hone_operand &to, int64_t block, int64_t blocks) {
+  constexpr int AT_ONCE = 4;
   const float *const f = a.f;
   const int64_t ld = a.ld, n = a.n, ldo = to.ldo;
   typename T::type *const out = static_cast<typename T::type *>(to.out);
-  int *const overflow = to.overflow;
-  const int block = (int)blockIdx.y;
-  const hone_split_place place = place_behind(to.place, block);
   const int c = (int)threadIdx.x % HONE_WIDE;
-  k += block * HONE_PANEL;
-  w -= block * HONE_PANEL;
-  const int64_t step = (int64_t)gridDim.x * (THREADS / HONE_WIDE);
+  const int64_t step = blocks * SPLIT_ROWS;
   const float factor = to.scale->l;
-  for (int64_t i = i0 + (int64_t)blockIdx.x * (THREADS / HONE_WIDE) +
-                   (int)threadIdx.x / HONE_WIDE;
-       i < n; i += step) {
-    float v = 0.0F;
-    if (c < HONE_PARTS * w && i > k + c / HONE_PARTS) /* strictly lower */
-      v = f[i * ld + HONE_PARTS * k + c] * factor;
-    const two_parts<T> p = split<T>(v, overflow);
-    typename T::type *at = out + (i - i0) * ldo + c;
-    at[place.hh] = p.hi;
-    if (THREE) {
-      at[place.lo] = p.hi;
-      at[place.hi] = p.lo;
+  for (int64_t first = i0 + block * SPLIT_ROWS + (int)threadIdx.x / HONE_WIDE;
+       first < n; first += AT_ONCE * step) {
+    float v[AT_ONCE];
+#pragma unroll
+    for (int e = 0; e < AT_ONCE; e++) {
+      const int64_t i = first + e * step;
+      v[e] = 0.0F;
+      if (i < n && c < HONE_PARTS * w &&
+          i > k + c / HONE_PARTS) /* strictly lower */
+        v[e] = f[i * ld + HONE_PARTS * k + c] * factor;
+    }
+#pragma unroll
+    for (int e = 0; e < AT_ONCE; e++) {
+      const int64_t i = first + e * step;
+      if (i >= n)
+        break;
+      const two_parts<T> p = split<T>(v[e], to.overflow);
+      typename T::type *at = out + (i - i0) * ldo + c;
+      at[to.place.hh] = p.hi;
+      if (THREE) {
+        at[to.place.lo] = p.hi;
+        at[to.place.hi] = p.lo;
+      }
     }
   }
+}
+
+/* Does so for blocks of HONE_PANEL columns, which blockIdx.y counts. */
+template <class T, bool THREE>
+__global__ void __launch_bounds__(THREADS)
+    split_l(const hone_float_matrix a, int64_t i0, int64_t k, int w,
+            hone_operand to) {
+  const int block = (int)blockIdx.y;
+  to.place = place_behind(to.place, block);
+  split_rows_of_l<T, THREE>(a, i0, k + block * HONE_PANEL,
+                            w - block * HONE_PANEL, to, blockIdx.x, gridDim.x);
 }
 
 /* ---- The pivot rows of U ------------------------------------------------ */
 
-enum {
-  ROWS_GROUPS = HONE_PANEL / HONE_STEP, /* warps, HONE_STEP rows each */
-  ROWS_THREADS = 32 * ROWS_GROUPS,
-  ROWS_STRIDE = HONE_PANEL + 4
-};
-
-/* A lane has E columns, 32 apart. */
-template <int E> struct rows_shared {
-  number l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; or U11^H, with
-                                        the inverse of its diagonal there */
-  number x[2][STEP][32 * E];         /* STEP finished rows */
-};
-
-#ifdef HONE_COMPLEX
-
-__device__ __forceinline__ number pivot_inverse(number v) {
-  return reciprocal(v);
-}
-
-#else
-
-__device__ __forceinline__ number pivot_inverse(number v) { return 1.0F / v; }
-
-#endif
-
-/* Writes the parts of entry (i, at) for the operands of products. */
-template <class T, int PARTS, bool SPD>
-__device__ __forceinline__ void put_parts(const rows_out<T> &o, number v, int i,
-                                          int64_t at) {
-  put_right<T, PARTS == 3>(o, v, i, at);
-  if (SPD)
-    put_left<T, PARTS == 3>(o, v, i, at);
-}
-
-/* Loads L11, or U11^H. f: the diagonal block. */
-template <bool SPD, int E>
-__device__ __forceinline__ void load_triangle(const float *f, int64_t ld, int w,
-                                              int tid, rows_shared<E> *sh) {
-#pragma unroll 16
-  for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
-    const int i = n / HONE_PANEL, j = n % HONE_PANEL;
-    const float *const at = f + i * ld + HONE_PARTS * j;
-    const number zero = number_of(0.0F), unit = number_of(1.0F);
-    if (!SPD)
-      sh->l[j][i] = i < w && j < i ? load_number(at) : zero;
-    else if (i == j) /* here i is the column */
-      sh->l[i][i] = i < w ? pivot_inverse(load_number(at)) : unit;
-    else
-      sh->l[i][j] = j < w && i < j ? conjugate(load_number(at)) : zero;
-  }
-}
-
-/* Solves for a warp's own rows, v, the first of which is 'row', and gives
-   them to the other warps in x. l: the triangle's columns at these rows. */
-template <bool SPD, int E>
-__device__ __forceinline__ void
-finish_rows(number (&v)[STEP][E], const number (*l)[ROWS_STRIDE], int row,
-            int lane, number (*x)[32 * E]) {
-#pragma unroll
-  for (int p = 0; p < STEP; p++) {
-#pragma unroll
-    for (int e = 0; e < E; e++)
-      if (SPD)
-        v[p][e] = v[p][e] * l[p][row + p];
-#pragma unroll
-    for (int q = p + 1; q < STEP; q++)
-#pragma unroll
-      for (int e = 0; e < E; e++)
-        v[q][e] = less_product(v[q][e], l[p][row + q], v[p][e]);
-#pragma unroll
-    for (int e = 0; e < E; e++)
-      x[p][lane + 32 * e] = v[p][e];
-  }
-}
-
-/* Subtracts multiples of STEP finished rows from a warp's rows, the first of
-   which is 'row'. l: the triangle's columns at the finished rows. */
-template <int E>
-__device__ __forceinline__ void
-subtract_rows(number (&v)[STEP][E], const number (*l)[ROWS_STRIDE], int row,
-              int lane, const number (*finished)[32 * E]) {
-#pragma unroll
-  for (int p = 0; p < STEP; p++) {
-    number x[E];
-#pragma unroll
-    for (int e = 0; e < E; e++)
-      x[e] = finished[p][lane + 32 * e];
-#pragma unroll
-    for (int r = 0; r < STEP; r++)
-#pragma unroll
-      for (int e = 0; e < E; e++)
-        v[r][e] = less_product(v[r][e], l[p][row + r], x[e]);
-  }
-}
-
-/* U = inv(L11) F, in place. Warp g holds STEP rows from row STEP g on, of 32 E
-   columns, in registers. In each step one warp finishes its rows, and the later
-   warps subtract multiples of them from their own. The bound is the rate at
-   which entries of L11 are read, the same one by all lanes, so a lane takes
-   several columns where there are many. SPD: U11^H stands in the place of L11,
-   and the left operand of the products is written as well. */
-template <class T, int PARTS, bool SPD, int E>
+template <class T, int PARTS, bool SPD, int E, bool AHEAD>
 __global__ void __launch_bounds__(ROWS_THREADS)
-    solve_rows(float *f, int64_t ld, int64_t k, int w, int64_t c0, int64_t c1,
-               const hone_split_scale *scale, rows_out<T> o) {
+    solve_rows(float *f, int64_t ld, const hone_u_rows rows,
+               const hone_split_scale *scale, const rows_out<T> o) {
   HONE_DYNAMIC_SHARED(rows_shared<E>, sh);
-  const int tid = (int)threadIdx.x, lane = tid % 32, group = tid / 32;
-  const int64_t c = c0 + (int64_t)blockIdx.x * (32 * E) + lane;
-  float *at = f + (k + group * STEP) * ld + HONE_PARTS * c;
-  number v[STEP][E];
-#pragma unroll
-  for (int r = 0; r < STEP; r++)
-#pragma unroll
-    for (int e = 0; e < E; e++)
-      v[r][e] = group * STEP + r < w && c + 32 * e < c1
-                    ? load_number(at + r * ld + HONE_PARTS * 32 * e)
-                    : number_of(0.0F);
-  load_triangle<SPD, E>(f + k * ld + HONE_PARTS * k, ld, w, tid, sh);
-  __syncthreads();
-#pragma unroll 1
-  for (int step = 0; step < ROWS_GROUPS; step++) {
-    const number(*l)[ROWS_STRIDE] = &sh->l[step * STEP];
-    if (group == step)
-      finish_rows<SPD, E>(v, l, step * STEP, lane, sh->x[step % 2]);
-    __syncthreads();
-    if (group > step)
-      subtract_rows<E>(v, l, group * STEP, lane, sh->x[step % 2]);
-  }
-  const float factor = PARTS > 0 ? scale->u : 1.0F;
-#pragma unroll
-  for (int r = 0; r < STEP; r++) {
-    const int i = group * STEP + r;
-#pragma unroll
-    for (int e = 0; e < E; e++) {
-      if (c + 32 * e >= c1)
-        continue;
-      if (i < w)
-        store_number(at + r * ld + HONE_PARTS * 32 * e, v[r][e]);
-      if (PARTS > 0)
-        put_parts<T, PARTS, SPD>(o, times(v[r][e], factor), i, c - c0 + 32 * e);
-    }
+  solve_rows_of_block<T, PARTS, SPD, E, AHEAD>(f, ld, rows, scale, o, sh);
+}
+
+/* What follows an inner panel (hone_cuda_follow_panel). The first thread blocks
+   compute rows of U, the next ones move rows, the others split L. */
+template <class T> struct follow_args {
+  hone_float_matrix f;
+  hone_u_rows rows;
+  int64_t from;
+  const hone_split_scale *scale;
+  rows_out<T> u;
+  hone_operand l;
+  unsigned solving, moving;
+};
+
+template <class T, int PARTS>
+__global__ void __launch_bounds__(ROWS_THREADS)
+    follow_panel(const follow_args<T> args) {
+  HONE_DYNAMIC_SHARED(rows_shared<1>, sh);
+  const hone_u_rows &rows = args.rows;
+  const unsigned moving = blockIdx.x - args.solving;
+  const int tid = (int)threadIdx.x;
+  if (blockIdx.x < args.solving) {
+    solve_rows_of_block<T, PARTS, false, 1, true>(args.f.f, args.f.ld, rows,
+                                                  args.scale, args.u, sh);
+  } else if (moving < args.moving) {
+    const int64_t c = args.from + (int64_t)moving * 32 + tid % 32;
+    move_in_column(args.f.f + HONE_PARTS * c, args.f.ld, c < rows.k, rows.moves,
+                   tid / 32);
+  } else if (PARTS > 0) {
+    const unsigned others = args.solving + args.moving;
+    split_rows_of_l<T, PARTS == 3>(args.f, rows.k + rows.w, rows.k, (int)rows.w,
+                                   args.l, blockIdx.x - others,
+                                   gridDim.x - others);
   }
 }
 
@@ -226,7 +146,7 @@ template <class T, bool THREE>
 static cudaError_t launch_split(const hone_float_matrix &f, int64_t i0,
                                 int64_t k, int64_t w, const hone_operand &to,
                                 cudaStream_t stream) {
-  unsigned blocks = blocks_of(f.n - i0, THREADS / HONE_WIDE);
+  unsigned blocks = blocks_of(f.n - i0, SPLIT_ROWS);
   blocks = blocks < 2048 ? blocks : 2048;
   const dim3 grid(blocks, blocks_of(w, HONE_PANEL));
   HONE_LAUNCH((split_l<T, THREE>), grid, THREADS, 0, stream, f, i0, k, (int)w,
@@ -249,25 +169,25 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
   return launch(f, i0, k, w, to, stream);
 }
 
-template <class T, int PARTS, bool SPD, int E>
+template <class T, int PARTS, bool SPD, int E, bool AHEAD>
 static cudaError_t launch_lanes(const hone_float_matrix &f,
                                 const hone_u_rows &rows,
                                 const hone_split_scale *scale,
                                 const rows_out<T> &o, cudaStream_t stream) {
-  const size_t shared = sizeof(rows_shared<E>);
-  const auto kernel = solve_rows<T, PARTS, SPD, E>;
+  const size_t above = HONE_PANEL * 32 * sizeof(number);
+  const size_t shared = sizeof(rows_shared<E>) + (AHEAD ? above : 0);
+  const auto kernel = solve_rows<T, PARTS, SPD, E, AHEAD>;
   const cudaError_t e = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH(kernel, blocks_of(rows.c1 - rows.c0, 32 * E), ROWS_THREADS,
-              shared, stream, f.f, f.ld, rows.k, (int)rows.w, rows.c0, rows.c1,
-              scale, o);
+              shared, stream, f.f, f.ld, rows, scale, o);
   return cudaGetLastError();
 }
 
 /* With many columns a lane takes several, so long as every multiprocessor has
-   some. */
+   some. Cholesky's rows of U neither move nor wait for those above. */
 template <class T, int PARTS, bool SPD>
 static cudaError_t launch_rows(const hone_float_matrix &f,
                                const hone_u_rows &rows, const hone_operand &to,
@@ -280,9 +200,11 @@ static cudaError_t launch_rows(const hone_float_matrix &f,
                          left.ldo,
                          to.place,
                          to.overflow};
-  auto launch = launch_lanes<T, PARTS, SPD, 1>;
-  if (rows.c1 - rows.c0 > MANY_COLUMNS)
-    launch = launch_lanes<T, PARTS, SPD, 4>;
+  auto launch = launch_lanes<T, PARTS, SPD, 1, false>;
+  if (rows.moves)
+    launch = launch_lanes<T, PARTS, SPD, 1, !SPD>;
+  else if (rows.c1 - rows.c0 > MANY_COLUMNS)
+    launch = launch_lanes<T, PARTS, SPD, 4, false>;
   return launch(f, rows, to.scale, o, stream);
 }
 
@@ -315,4 +237,47 @@ cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
                                const hone_left_operand &left,
                                cudaStream_t stream) {
   return choose_rows<true>(f, rows, to, left, stream);
+}
+
+template <class T, int PARTS>
+static cudaError_t launch_follow(const hone_float_matrix &f,
+                                 const hone_u_rows &rows, int64_t from,
+                                 const hone_operand &u, const hone_operand &l,
+                                 cudaStream_t stream) {
+  typedef typename T::type number;
+  const size_t shared = sizeof(rows_shared<1>);
+  const int64_t below = f.n - rows.k - rows.w;
+  follow_args<T> args = {f, rows, from, u.scale, {}, l, 0, 0};
+  args.u.out = static_cast<number *>(u.out);
+  args.u.ldo = u.ldo;
+  args.u.place = u.place;
+  args.u.overflow = u.overflow;
+  args.solving = blocks_of(rows.c1 - rows.c0, 32);
+  args.moving = blocks_of(rows.k - from, 32);
+  unsigned splitting = PARTS > 0 ? blocks_of(below, SPLIT_ROWS) : 0;
+  splitting = splitting < SPLIT_BLOCKS ? splitting : (unsigned)SPLIT_BLOCKS;
+  const cudaError_t e = cudaFuncSetAttribute(
+      follow_panel<T, PARTS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      (int)shared);
+  if (e != cudaSuccess)
+    return e;
+  HONE_LAUNCH((follow_panel<T, PARTS>), args.solving + args.moving + splitting,
+              ROWS_THREADS, shared, stream, args);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_follow_panel(const hone_float_matrix &f,
+                                   const hone_u_rows &rows, int64_t from,
+                                   const hone_operand &u, const hone_operand &l,
+                                   cudaStream_t stream) {
+  auto launch = launch_follow<half_type, 0>;
+  if (u.split == HONE_SPLIT_FP16_3)
+    launch = launch_follow<half_type, 3>;
+  else if (u.split == HONE_SPLIT_FP16_1)
+    launch = launch_follow<half_type, 1>;
+  else if (u.split == HONE_SPLIT_BF16_3)
+    launch = launch_follow<bfloat_type, 3>;
+  else if (u.split == HONE_SPLIT_BF16_1)
+    launch = launch_follow<bfloat_type, 1>;
+  return launch(f, rows, from, u, l, stream);
 }

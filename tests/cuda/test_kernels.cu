@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of the factorization, beside plain loops: panels, pieces, block
-   rows of U, row moves. Next to read: test_kernels_solve.cu,
+   rows of U. Next to read: test_kernels_moves.cu, test_kernels_solve.cu,
    test_kernels_feed.cu. */
-#include "tests/cuda/test_kernels.h"
+#include "tests/cuda/test_pieces.h"
 
 namespace {
 
@@ -140,44 +140,8 @@ TEST(kernels, tell_how_many_thread_blocks_a_panel_has) {
 
 /* ---- Pieces ------------------------------------------------------------ */
 
-bool is_half(enum hone_split p) {
-  return p == HONE_SPLIT_FP16_3 || p == HONE_SPLIT_FP16_1;
-}
-
-uint16_t rounded(enum hone_split p, float v, float *back) {
-  uint16_t bits;
-  if (is_half(p)) {
-    const __half h = __float2half_rn(v);
-    memcpy(&bits, &h, sizeof bits);
-    *back = __half2float(h);
-  } else {
-    const __nv_bfloat16 h = __float2bfloat16_rn(v);
-    memcpy(&bits, &h, sizeof bits);
-    *back = __bfloat162float(h);
-  }
-  return bits;
-}
-
-struct cut {
-  uint16_t hi, lo;
-};
-
-cut cut_of(enum hone_split p, float v) {
-  float hi, lo;
-  cut c;
-  c.hi = rounded(p, v, &hi);
-  c.lo = rounded(p, v - hi, &lo);
-  return c;
-}
-
 const enum hone_split all_pieces[] = {HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
                                       HONE_SPLIT_FP16_1, HONE_SPLIT_BF16_1};
-
-hone_split_place place_of(enum hone_split p) {
-  if (hone_split_rows(p) == 3 * HONE_PANEL)
-    return {0, HONE_PANEL, 2 * HONE_PANEL};
-  return {-1, -1, 0};
-}
 
 TEST(kernels, scale_pieces_by_powers_of_two_that_cancel) {
   NEED_DEVICE();
@@ -261,7 +225,6 @@ void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
   MUST(hone_cuda_rows({there, ld, rows}, {k, w, c0, c1},
                       {p, scales, out.p, ldo, place, overflow}, nullptr));
   const std::vector<float> got = there.get();
-  std::vector<uint16_t> expected(out.count, 0x1111);
   double error = 0.0;
   std::vector<float> kept = got;
   for (int64_t c = c0; c < c1; c++) {
@@ -276,22 +239,13 @@ void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
       error = std::fmax(error, std::fabs(static_cast<double>(u) - sum));
       kept.data()[(k + i) * ld + c] = f.data()[(k + i) * ld + c];
     }
-    for (int64_t i = 0; i < HONE_PANEL && p != HONE_SPLIT_NONE; i++) {
-      const float u = i < w ? got.data()[(k + i) * ld + c] : 0.0F;
-      const cut v = cut_of(p, u * scale.u);
-      uint16_t *at = expected.data() + i * ldo + c - c0;
-      at[place.hh * ldo] = v.hi;
-      if (place.lo >= 0) {
-        at[place.lo * ldo] = v.lo;
-        at[place.hi * ldo] = v.hi;
-      }
-    }
   }
   ct_note("pieces %d, k %d, w %d, c %d .. %d", (int)p, (int)k, (int)w, (int)c0,
           (int)c1);
   CHECK_LE(error, 1e-5);
   CHECK(same(kept, f)); /* nothing else was written */
-  CHECK(same(out.get(), expected));
+  CHECK(same(out.get(), parts_of_rows(p, got.data() + k * ld + c0, ld, w,
+                                      c1 - c0, scale.u, ldo)));
   CHECK_EQ_INT(overflow.get()[0], 0);
 }
 
@@ -304,106 +258,6 @@ TEST(kernels, solve_for_block_rows_of_u) {
     check_rows(p, 3, 128, 131, 163);
     check_rows(p, 5, 33, 40, 41);
     check_rows(p, 0, 1, 1, 65);
-  }
-}
-
-/* ---- Row moves --------------------------------------------------------- */
-
-/* The moves of a random panel at k, with perm as it is after them. */
-hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
-  std::vector<int> order = r->permutation(n - k), at(order.size());
-  hone_moves m;
-  /* row[i]: the row in place i after the exchanges. */
-  std::vector<int> row(order.size());
-  for (int64_t i = 0; i < n - k; i++)
-    row.data()[i] = static_cast<int>(i);
-  for (int64_t i = 0; i < w; i++) {
-    const int64_t other = i + r->below(n - k - i);
-    std::swap(row.data()[i], row.data()[other]);
-  }
-  int entries = 0;
-  for (int64_t i = 0; i < n - k; i++)
-    if (i < w || row.data()[i] != i) {
-      m.dst[entries] = static_cast<int>(k + i);
-      m.src[entries++] = static_cast<int>(k) + row.data()[i];
-    }
-  for (; entries < 2 * HONE_PANEL; entries++)
-    m.dst[entries] = m.src[entries] = -1;
-  return m;
-}
-
-TEST(kernels, move_rows_of_several_panels_together) {
-  NEED_DEVICE();
-  const int64_t n = 2100, ld = 170;
-  numbers r = {3};
-  for (int entries : {1, 256, 257, 600, 2048})
-    for (int64_t left : {0, 1, 70}) {
-      const int64_t c0 = left + 9, c1 = left == 1 ? c0 : 165;
-      std::vector<float> f = r.array<float>(n * ld), expected = f;
-      std::vector<int> dst = r.permutation(n), src = dst;
-      dst.resize(static_cast<size_t>(entries));
-      src.resize(dst.size());
-      for (int e = 0; e < entries; e++) /* rows within the panel */
-        src.data()[e] = dst.data()[(e * 7 + 1) % entries];
-      if (entries % 7 == 0)
-        src = dst;
-      for (int e = 0; e < entries; e += 5)
-        if (e % 2)
-          dst.data()[e] = -1;
-      for (int e = 0; e < entries; e++)
-        for (int64_t c = 0; c < ld && dst.data()[e] >= 0; c++)
-          if (c < left || (c >= c0 && c < c1))
-            expected.data()[dst.data()[e] * ld + c] =
-                f.data()[src.data()[e] * ld + c];
-      on_device<float> there(f);
-      on_device<int> to(dst), from(src);
-      ct_note("%d entries, left %d", entries, (int)left);
-      MUST(hone_cuda_move(there, ld, left, c0, c1, {to, from, entries},
-                          nullptr));
-      CHECK(same(there.get(), expected));
-    }
-}
-
-TEST(kernels, compose_the_moves_of_panels) {
-  NEED_DEVICE();
-  const int64_t n = 700;
-  for (int panels = 1; panels <= 4; panels++) {
-    numbers r = {static_cast<uint64_t>(panels)};
-    std::vector<hone_moves> list;
-    std::vector<int> perm = r.permutation(n), place(perm.size()), map = place;
-    std::vector<int> row = place;
-    for (int64_t i = 0; i < n; i++) {
-      row.data()[i] = map.data()[i] = static_cast<int>(i);
-      place.data()[perm.data()[i]] = static_cast<int>(i);
-    }
-    on_device<int> perm_there(perm), place_there(place), map_there(map);
-    for (int p = 0; p < panels; p++) {
-      list.push_back(random_moves(&r, n, 5 + p * HONE_PANEL,
-                                  p == panels - 1 ? 77 : (int)HONE_PANEL));
-      const std::vector<int> before = row;
-      for (int e = 0; e < 2 * HONE_PANEL; e++)
-        if (list.back().dst[e] >= 0)
-          row.data()[list.back().dst[e]] = before.data()[list.back().src[e]];
-    }
-    const int entries = panels * 2 * HONE_PANEL;
-    on_device<hone_moves> moves(list);
-    on_device<int> dst(entries), src(2 * entries);
-    MUST(hone_cuda_compose(moves, panels, dst, src, perm_there, place_there,
-                           map_there, nullptr));
-    const std::vector<int> to = dst.get(), from = src.get();
-    std::vector<int> got = map, old = perm;
-    for (int e = 0; e < entries; e++)
-      if (to.data()[e] >= 0)
-        got.data()[to.data()[e]] = from.data()[e];
-    ct_note("%d panels", panels);
-    CHECK(same(got, row));
-    for (int64_t i = 0; i < n; i++) {
-      perm.data()[i] = old.data()[row.data()[i]];
-      place.data()[perm.data()[i]] = static_cast<int>(i);
-    }
-    CHECK(same(perm_there.get(), perm));
-    CHECK(same(place_there.get(), place));
-    CHECK(same(map_there.get(), map));
   }
 }
 

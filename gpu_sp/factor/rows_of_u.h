@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The triangular solve that computes the pivot rows of U in the blocked LU, or
+   rows of U in Cholesky's, by a thread block for each 32 columns, in single
+   precision. Device code; included by steps.cu alone. Read split_float.h
+   first. */
+#ifndef HONE_CUDA_ROWS_OF_U_H
+#define HONE_CUDA_ROWS_OF_U_H
+
+#include "gpu_sp/factor/number.h"
+#include "gpu_sp/factor/split_float.h"
+
+namespace {
+
+enum {
+  STEP = HONE_STEP,
+  ROWS_GROUPS = HONE_PANEL / HONE_STEP, /* warps, HONE_STEP rows each */
+  ROWS_THREADS = 32 * ROWS_GROUPS,
+  ROWS_STRIDE = HONE_PANEL + 4
+};
+
+/* A lane has E columns, 32 apart. */
+template <int E> struct rows_shared {
+  number l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; or U11^H, with
+                                        the inverse of its diagonal there */
+  number x[2][STEP][32 * E];         /* STEP finished rows */
+};
+
+#ifdef HONE_COMPLEX
+
+__device__ __forceinline__ number pivot_inverse(number v) {
+  return reciprocal(v);
+}
+
+#else
+
+__device__ __forceinline__ number pivot_inverse(number v) { return 1.0F / v; }
+
+#endif
+
+/* Writes the parts of entry (i, at) for the operands of products. */
+template <class T, int PARTS, bool SPD>
+__device__ __forceinline__ void put_parts(const rows_out<T> &o, number v, int i,
+                                          int64_t at) {
+  put_right<T, PARTS == 3>(o, v, i, at);
+  if (SPD)
+    put_left<T, PARTS == 3>(o, v, i, at);
+}
+
+/* Loads L11, or U11^H. f: the diagonal block. */
+template <bool SPD, int E>
+__device__ __forceinline__ void load_triangle(const float *f, int64_t ld, int w,
+                                              int tid, rows_shared<E> *sh) {
+#pragma unroll 16
+  for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
+    const int i = n / HONE_PANEL, j = n % HONE_PANEL;
+    const float *const at = f + i * ld + HONE_PARTS * j;
+    const number zero = number_of(0.0F), unit = number_of(1.0F);
+    if (!SPD)
+      sh->l[j][i] = i < w && j < i ? load_number(at) : zero;
+    else if (i == j) /* here i is the column */
+      sh->l[i][i] = i < w ? pivot_inverse(load_number(at)) : unit;
+    else
+      sh->l[i][j] = j < w && i < j ? conjugate(load_number(at)) : zero;
+  }
+}
+
+/* Solves for a warp's own rows, v, the first of which is 'row', and gives
+   them to the other warps in x. l: the triangle's columns at these rows. */
+template <bool SPD, int E>
+__device__ __forceinline__ void
+finish_rows(number (&v)[STEP][E], const number (*l)[ROWS_STRIDE], int row,
+            int lane, number (*x)[32 * E]) {
+#pragma unroll
+  for (int p = 0; p < STEP; p++) {
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      if (SPD)
+        v[p][e] = v[p][e] * l[p][row + p];
+#pragma unroll
+    for (int q = p + 1; q < STEP; q++)
+#pragma unroll
+      for (int e = 0; e < E; e++)
+        v[q][e] = less_product(v[q][e], l[p][row + q], v[p][e]);
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      x[p][lane + 32 * e] = v[p][e];
+  }
+}
+
+/* Subtracts multiples of STEP finished rows from a warp's rows, the first of
+   which is 'row'. l: the triangle's columns at the finished rows. */
+template <int E>
+__device__ __forceinline__ void
+subtract_rows(number (&v)[STEP][E], const number (*l)[ROWS_STRIDE], int row,
+              int lane, const number (*finished)[32 * E]) {
+#pragma unroll
+  for (int p = 0; p < STEP; p++) {
+    number x[E];
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      x[e] = finished[p][lane + 32 * e];
+#pragma unroll
+    for (int r = 0; r < STEP; r++)
+#pragma unroll
+      for (int e = 0; e < E; e++)
+        v[r][e] = less_product(v[r][e], l[p][row + r], x[e]);
+  }
+}
+
+/* Makes the row moves of a panel in the lanes' column. f: its first row. */
+__device__ __forceinline__ void move_in_column(float *f, int64_t ld, bool in,
+                                               const hone_moves *moves,
+                                               int group) {
+  constexpr int EACH = 2 * HONE_PANEL / ROWS_GROUPS;
+  number v[EACH];
+  int to[EACH];
+#pragma unroll
+  for (int e = 0; e < EACH; e++) {
+    const int i = group + e * ROWS_GROUPS;
+    to[e] = in ? moves->dst[i] : -1;
+    v[e] = to[e] < 0 ? number_of(0.0F)
+                     : load_number(f + (int64_t)moves->src[i] * ld);
+  }
+  __syncthreads(); /* all read before one is overwritten */
+#pragma unroll
+  for (int e = 0; e < EACH; e++)
+    if (to[e] >= 0)
+      store_number(f + (int64_t)to[e] * ld, v[e]);
+}
+
+/* Makes them where rows of U will be stored: takes the warp's pivot rows, which
+   the first w entries name, from where they are, and moves only the rows that
+   they displace. Loads L11 meanwhile, where it is needed next. f: the first row
+   of the lanes' column; diagonal: the diagonal block. */
+__device__ __forceinline__ void take_pivot_rows(number (&v)[STEP][1], float *f,
+                                                const float *diagonal,
+                                                int64_t ld, bool in,
+                                                const hone_u_rows &rows,
+                                                int tid, rows_shared<1> *sh) {
+  const int w = (int)rows.w, first = tid / 32 * STEP;
+  number other[STEP];
+  int pivot[STEP], from[STEP], to[STEP];
+#pragma unroll
+  for (int r = 0; r < STEP; r++) {
+    const int i = first + r; /* w + i < 2 HONE_PANEL */
+    pivot[r] = in && i < w ? rows.moves->src[i] : -1;
+    to[r] = in ? rows.moves->dst[w + i] : -1;
+    from[r] = rows.moves->src[w + i];
+  }
+  if (rows.left == 0)
+    load_triangle<false, 1>(diagonal, ld, w, tid, sh);
+#pragma unroll
+  for (int r = 0; r < STEP; r++) {
+    v[r][0] = pivot[r] < 0 ? number_of(0.0F)
+                           : load_number(f + (int64_t)pivot[r] * ld);
+    other[r] =
+        to[r] < 0 ? number_of(0.0F) : load_number(f + (int64_t)from[r] * ld);
+  }
+  __syncthreads(); /* all read before one is overwritten */
+#pragma unroll
+  for (int r = 0; r < STEP; r++)
+    if (to[r] >= 0)
+      store_number(f + (int64_t)to[r] * ld, other[r]);
+}
+
+/* v -= L10 U0, a block of HONE_PANEL columns of L10 at a time. f: the first row
+   of the lanes' column; u: room for a block of U0. */
+__device__ __forceinline__ void
+subtract_above(number (&v)[STEP][1], const float *f, const float *column,
+               int64_t ld, bool in, const hone_u_rows &rows, int tid,
+               rows_shared<1> *sh, number (*u)[32]) {
+  const int lane = tid % 32, group = tid / 32, w = (int)rows.w;
+  for (int64_t q = rows.k - rows.left; q < rows.k; q += HONE_PANEL) {
+#pragma unroll 16
+    for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
+      const int i = n / HONE_PANEL, j = n % HONE_PANEL;
+      sh->l[j][i] =
+          i < w ? load_number(f + (rows.k + i) * ld + HONE_PARTS * (q + j))
+                : number_of(0.0F);
+    }
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {
+      const int j = group * STEP + r;
+      u[j][lane] = in ? load_number(column + (q + j) * ld) : number_of(0.0F);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int step = 0; step < ROWS_GROUPS; step++)
+      subtract_rows<1>(v, &sh->l[step * STEP], group * STEP, lane,
+                       &u[step * STEP]);
+    __syncthreads();
+  }
+}
+
+/* U = inv(L11) F, in place. Warp g holds STEP rows from row STEP g on, of 32 E
+   columns, in registers. In each step one warp finishes its rows, and the later
+   warps subtract multiples of them from their own. The bound is the rate at
+   which entries of L11 are read, the same one by all lanes, so a lane takes
+   several columns where there are many. SPD: U11^H stands in the place of L11,
+   and the left operand of the products is written as well. AHEAD, E = 1: rows
+   move first, and products with the rows of U above are subtracted. */
+template <class T, int PARTS, bool SPD, int E, bool AHEAD>
+__device__ __forceinline__ void
+solve_rows_of_block(float *f, int64_t ld, const hone_u_rows &rows,
+                    const hone_split_scale *scale, const rows_out<T> &o,
+                    rows_shared<E> *sh) {
+  const int tid = (int)threadIdx.x, lane = tid % 32, group = tid / 32;
+  const int64_t k = rows.k, c0 = rows.c0, c1 = rows.c1;
+  const int w = (int)rows.w;
+  const int64_t c = c0 + (int64_t)blockIdx.x * (32 * E) + lane;
+  float *at = f + (k + group * STEP) * ld + HONE_PARTS * c;
+  const float *diagonal = f + k * ld + HONE_PARTS * k;
+  number v[STEP][E];
+  if constexpr (AHEAD) {
+    float *column = f + HONE_PARTS * c;
+    take_pivot_rows(v, column, diagonal, ld, c < c1, rows, tid, sh);
+    if (rows.left > 0) {
+      subtract_above(v, f, column, ld, c < c1, rows, tid, sh,
+                     reinterpret_cast<number(*)[32]>(sh + 1));
+      load_triangle<SPD, E>(diagonal, ld, w, tid, sh);
+    }
+  } else {
+#pragma unroll
+    for (int r = 0; r < STEP; r++)
+#pragma unroll
+      for (int e = 0; e < E; e++)
+        v[r][e] = group * STEP + r < w && c + 32 * e < c1
+                      ? load_number(at + r * ld + HONE_PARTS * 32 * e)
+                      : number_of(0.0F);
+    load_triangle<SPD, E>(diagonal, ld, w, tid, sh);
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int step = 0; step < ROWS_GROUPS; step++) {
+    const number(*l)[ROWS_STRIDE] = &sh->l[step * STEP];
+    if (group == step)
+      finish_rows<SPD, E>(v, l, step * STEP, lane, sh->x[step % 2]);
+    __syncthreads();
+    if (group > step)
+      subtract_rows<E>(v, l, group * STEP, lane, sh->x[step % 2]);
+  }
+  const float factor = PARTS > 0 ? scale->u : 1.0F;
+#pragma unroll
+  for (int r = 0; r < STEP; r++) {
+    const int i = group * STEP + r;
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      if (c + 32 * e >= c1)
+        continue;
+      if (i < w)
+        store_number(at + r * ld + HONE_PARTS * 32 * e, v[r][e]);
+      if (PARTS > 0)
+        put_parts<T, PARTS, SPD>(o, times(v[r][e], factor), i, c - c0 + 32 * e);
+    }
+  }
+}
+
+} // namespace
+
+#endif
