@@ -25,7 +25,7 @@ const hone_cuda_plan lu[KINDS][PLANS] = {
     {{2048, 64, HONE_PARTS_QUARTERS_HALF},
      {3072, 64, HONE_PARTS_OF_3072},
      {5120, 128, HONE_PARTS_OF_3072},
-     {12288, 256, HONE_PARTS_OF_8192},
+     {10240, 512, HONE_PARTS_SIX},
      {INT64_MAX, 512, HONE_PARTS_OF_8192}}};
 const hone_cuda_plan cholesky[KINDS][PLANS] = {
     {{767, 128, HONE_PARTS_WHOLE},

@@ -71,30 +71,34 @@ int update_below(hone_cuda *c, const hone_cuda_queue &on,
   return product(c, on, p, p->count, {below, c->n - below, c0, c1, first});
 }
 
-/* Splits inner panel 'inner' of L into the operand of products. */
+/* Splits L of an inner panel alone into the operand of products. */
 int split_inner_l(hone_cuda *c, const hone_cuda_queue &on,
-                  const hone_cuda_panel_info *p, int inner) {
-  const int64_t k = inner_start(p, inner), w = inner_width(p, inner);
-  return CALL(hone_cuda_split_l(
-      matrix_f(c), k + w, k, w,
-      {c->pieces, c->scale, parts_at(on.lp, (k + w - p->k) * on.ldl), on.ldl,
-       place_of(c, inner, p->count), overflow_flag(c)},
-      on.stream));
+                  const hone_cuda_panel_info *one) {
+  const int64_t below = one->k + one->w;
+  return CALL(
+      hone_cuda_split_l(matrix_f(c), below, one->k, one->w,
+                        {c->pieces, c->scale, parts_at(on.lp, one->w * on.ldl),
+                         on.ldl, place_of(c, 0, 1), overflow_flag(c)},
+                        on.stream));
 }
 
-/* Splits all inner panels of L into the operand of products, once for all
-   updates by this panel. */
-int split_panel_l(hone_cuda *c, int panel, int64_t, int64_t) {
-  const hone_cuda_panel_info *p = c->panels + panel;
+/* Splits all inner panels of L into the operand of products of the stream
+   work. */
+int split_all_l(hone_cuda *c, const hone_cuda_panel_info *p,
+                cudaStream_t stream) {
   const int64_t i0 = p->k + inner_width(p, 0);
-  if (c->split_panel == panel)
-    return HONE_OK;
-  c->split_panel = panel;
+  c->split_panel = (int)(p - c->panels);
   return CALL(hone_cuda_split_l(matrix_f(c), i0, p->k, p->w,
                                 {c->pieces, c->scale,
                                  parts_at(c->lp, (i0 - p->k) * c->ldl), c->ldl,
                                  place_of(c, 0, p->count), overflow_flag(c)},
-                                c->work));
+                                stream));
+}
+
+/* Does so once for all updates by this panel. */
+int split_panel_l(hone_cuda *c, int panel, int64_t, int64_t) {
+  return c->split_panel == panel ? (int)HONE_OK
+                                 : split_all_l(c, c->panels + panel, c->work);
 }
 
 /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
@@ -136,23 +140,94 @@ int factor_inner(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
   return st;
 }
 
+/* Lets the stream ahead begin with the columns from c0 on when they are up to
+   date with the panel before. */
+int start_ahead(hone_cuda *c, int64_t c0) {
+  const hone_cuda_forms *f = &c->forms;
+  if (!hone_cuda_ahead_is_apart(c))
+    return HONE_OK;
+  return CALL(cudaStreamWaitEvent(f->ahead.stream,
+                                  f->behind_at == c0 ? f->behind : f->busy, 0));
+}
+
+/* Lets the stream work wait for the rows of U that were computed ahead, while
+   the panel stream splits L for the products, whose operand the update before
+   has read by then. */
+int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p) {
+  hone_cuda_forms *f = &c->forms;
+  int st = HONE_OK;
+  if (hone_cuda_ahead_is_apart(c)) {
+    st = CALL(cudaEventRecord(f->rows, f->ahead.stream));
+    TRY_CUDA(cudaStreamWaitEvent(c->work, f->rows, 0));
+  }
+  TRY_CUDA(cudaStreamWaitEvent(on.stream, f->busy, 0));
+  TRY(split_all_l(c, p, on.stream));
+  return st;
+}
+
+/* Moves the rows of the next outer panel's columns and computes this inner
+   panel's rows of U in them, on the stream ahead, while the next inner panel is
+   being factored. */
+int compute_rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
+                       const hone_cuda_panel_info *p, int inner) {
+  hone_cuda_forms *f = &c->forms;
+  const hone_cuda_queue &ahead = f->ahead;
+  const int64_t k = inner_start(p, inner), c0 = p->k + p->w;
+  int st = HONE_OK;
+  if (c->ahead_end == 0)
+    return st;
+  if (inner == 0)
+    st = start_ahead(c, c0);
+  TRY_CUDA(cudaEventRecord(f->moved, on.stream));
+  TRY_CUDA(cudaStreamWaitEvent(ahead.stream, f->moved, 0));
+  TRY_CUDA(hone_cuda_rows(matrix_f(c),
+                          {k, inner_width(p, inner), c0, c->ahead_end,
+                           c->moves + p->first + inner, k - p->k},
+                          {c->pieces, scale_at(c, c0), ahead.up, ahead.ldu,
+                           place_of(c, inner, p->count), overflow_flag(c)},
+                          ahead.stream));
+  if (inner + 1 == p->count)
+    TRY(finish_ahead(c, on, p));
+  return st;
+}
+
+/* Moves rows in the columns from .. k-1 and on the right of inner panel 'one'
+   up to end-1, computes its rows of U in the latter, and splits L. */
+int follow_panel(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *one, int64_t from, int64_t end) {
+  const hone_moves *m = c->moves + one->first;
+  const int64_t right = one->k + one->w;
+  int st = HONE_OK;
+  if (right < end && c->choices.sections == HONE_BLOCK_ROWS_AUTO)
+    return CALL(hone_cuda_follow_panel(
+        matrix_f(c), {one->k, one->w, right, end, m, 0}, from,
+        {c->pieces, scale_at(c, right), on.up, on.ldu, place_of(c, 0, 1),
+         overflow_flag(c)},
+        {c->pieces, c->scale, parts_at(on.lp, one->w * on.ldl), on.ldl,
+         place_of(c, 0, 1), overflow_flag(c)},
+        on.stream));
+  st = CALL(hone_cuda_move(hone_cuda_f_at(c, 0, from), c->ld, one->k - from,
+                           right - from, end - from,
+                           {m->dst, m->src, 2 * HONE_PANEL}, on.stream));
+  if (right < end) {
+    TRY(rows_of_u(c, on, one, 0, right, end));
+    TRY(split_inner_l(c, on, one));
+  }
+  return st;
+}
+
 /* Factors inner panel 'inner' and updates the rest of its outer panel. */
 int inner_step(hone_cuda *c, const hone_cuda_queue &on,
                const hone_cuda_panel_info *p, int inner) {
   const int64_t k = inner_start(p, inner);
   const int64_t w = inner_width(p, inner), end = p->k + p->w;
-  hone_moves *m = c->moves + p->first + inner;
   const hone_cuda_panel_info one = {k, w, p->first + inner, 1};
   int st = factor_inner(c, on, p->first + inner, k, w);
-  TRY_CUDA(hone_cuda_move(hone_cuda_f_at(c, 0, p->k), c->ld, k - p->k,
-                          k + w - p->k, end - p->k,
-                          {m->dst, m->src, 2 * HONE_PANEL},
-                          on.stream)); /* in the outer panel's other columns */
-  if (st != HONE_OK || k + w >= end)
-    return st;
-  st = rows_of_u(c, on, &one, 0, k + w, end);
-  TRY(split_inner_l(c, on, &one, 0));
-  TRY(update_below(c, on, &one, k + w, end, c->n, k + w));
+  TRY(follow_panel(c, on, &one, p->k, end));
+  TRY(compute_rows_ahead(c, on, p, inner));
+  if (k + w < end)
+    TRY(update_below(c, on, &one, k + w, end, c->n, k + w));
   return st;
 }
 

@@ -18,7 +18,10 @@
    their own. The columns of the next outer panel are brought up to date first.
    While that panel is being factored, on few of the multiprocessors (or with
    its diagonal blocks on the CPU), the update of the other columns goes on, and
-   so does that of block columns that have arrived by then.
+   so does that of block columns that have arrived by then. In the LU, each
+   inner panel's rows of U in the columns of the outer panel behind are computed
+   while the next inner panel is being factored, so that little is left between
+   two outer panels.
 
    Read next: lu.cu and cholesky.cu for the steps. */
 #include "gpu_sp/factor/operands.h"
@@ -38,17 +41,16 @@ bool has_look_ahead(const hone_cuda *c) {
 /* A product takes every multiprocessor until it ends, and each kernel of the
    panel that is factored beside it would wait for that end. So the products
    that begin with the panel leave room for it: as many multiprocessors as it
-   has thread blocks, a third at least. When those that they take have done what
-   they can while a panel is factored, the rest is multiplied by all. This does
-   not pay where products are left less than a part of the multiprocessors,
-   which is smaller where several devices wait for the panel. Measured on an
-   H200 (docs/performance.md). */
+   has thread blocks, three elevenths at least, a third on several devices. When
+   those that they take have done what they can while a panel is factored, the
+   rest is multiplied by all. This does not pay where products are left less
+   than a part of the multiprocessors, which is smaller where several devices
+   wait for the panel. Measured on an H200 (docs/performance.md). */
 const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
 /* The floating-point operations that one multiprocessor does while an inner
    panel is factored. */
 const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
 enum {
-  THIRD = 3,
   MORE_FOR_PARTS = 2, /* a panel of k parts is taken to last as long as k + 2
                          launches: one for the winners, and the division of the
                          other rows */
@@ -92,22 +94,53 @@ int64_t columns_beside(hone_cuda *c, const hone_cuda_panel_info *p, int64_t m,
 }
 
 /* Updates the rows below the panel in the columns at .. to-1, by rows of U that
-   have been computed: first some with room for the next panel. */
-int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
-                 int64_t to, int64_t end) {
+   have been computed, from column 'first' on: first some with room for the next
+   panel. */
+int update_part_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
+                      int64_t to, int64_t end, int64_t first) {
   const hone_cuda_steps *steps = steps_of(c);
   const hone_cuda_queue &on = c->forms.main;
   const int64_t middle = at + columns_beside(c, p, c->n - p->k - p->w, to - at);
   int st = HONE_OK;
   if (middle > at) {
     st = CALL(c->blas->set_processors(on.handle, c->room.processors));
-    TRY(steps->below(c, on, p, at, middle, end, at));
+    TRY(steps->below(c, on, p, at, middle, end, first));
     const int all = CALL(c->blas->set_processors(on.handle, 0));
     st = st == HONE_OK ? all : st;
   }
   if (middle < to)
-    TRY(steps->below(c, on, p, middle, to, end, at));
+    TRY(steps->below(c, on, p, middle, to, end, first));
   return st;
+}
+
+/* Does so, but updates the columns of the panel behind the next one before the
+   others, where rows of U are computed ahead in them. */
+int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
+                 int64_t to, int64_t end) {
+  hone_cuda_forms *f = &c->forms;
+  const int64_t first = at;
+  int st = HONE_OK;
+  if (c->behind_end > 0 && c->behind_end > at) {
+    const int64_t part = c->behind_end < to ? c->behind_end : to;
+    st = update_part_below(c, p, at, part, end, first);
+    TRY_CUDA(cudaEventRecord(f->behind, c->work));
+    f->behind_at = at;
+    c->behind_end = 0;
+    at = part;
+  }
+  if (at < to)
+    TRY(update_part_below(c, p, at, to, end, first));
+  return st;
+}
+
+/* Updates the rows below the panel in the columns of the next one, by the rows
+   of U that the stream ahead has computed. */
+int update_next(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
+                int64_t c1, int64_t end) {
+  hone_cuda_queue on = c->forms.main;
+  on.up = c->forms.ahead.up;
+  on.ldu = c->forms.ahead.ldu;
+  return steps_of(c)->below(c, on, p, c0, c1, end, c0);
 }
 
 /* Computes the panel's rows of U in the columns c0 .. c1-1, and updates the
@@ -160,6 +193,18 @@ int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
   return has_look_ahead(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
 }
 
+/* Returns the end of the columns behind the panel, from c0 on, in which its
+   rows of U are computed while it is being factored: those of the next panel.
+   0: there are none, or the caller has chosen another method. */
+int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
+  const int64_t next = end_of_first_part(c, c0, end);
+  const bool plain = c->choices.diagonal != HONE_DIAGONAL_CPU &&
+                     c->choices.sections == HONE_BLOCK_ROWS_AUTO;
+  return c->forms.ahead.stream && plain && c0 < end && next - c0 <= c->strip
+             ? next
+             : 0;
+}
+
 /* Records that the columns of the next panel, from c0 on, are up to date. */
 int record_ready(hone_cuda *c, int64_t c0) {
   if (!has_look_ahead(c))
@@ -174,9 +219,10 @@ void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
   const int64_t rows = c->n - k;
   const int64_t blocks = hone_cuda_panel_blocks(rows, c->panel_work);
   const int64_t parts = hone_cuda_panel_parts(rows, c->panel_work.part_rows);
-  const int64_t third = c->processors / THIRD;
+  const int64_t least_room =
+      c->deal.of > 1 ? c->processors / 3 : c->processors * 3 / 11;
   const int64_t left =
-      (c->processors - (blocks > third ? blocks : third)) / 2 * 2;
+      (c->processors - (blocks > least_room ? blocks : least_room)) / 2 * 2;
   const double least = c->deal.of > 1 ? LEAST_OF_SEVERAL : LEAST;
   const int64_t inner = ((w < c->nb ? w : c->nb) + HONE_PANEL - 1) / HONE_PANEL;
   const double chosen = c->choices.trial.beside;
@@ -196,6 +242,7 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
     return HONE_INTERNAL;
   *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
   c->split_panel = -1;
+  c->ahead_end = end_of_rows_ahead(c, k + w, end);
   const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
   int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
   for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
@@ -204,7 +251,7 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
     TRY(join_panel_stream(c));
   c->panel_count++;
   c->moves_count += p->count;
-  if (steps->compose == nullptr)
+  if (steps->compose == nullptr || c->ahead_end > 0)
     return st;
   TRY(steps->compose(c, p));
   /* Rows that the next panel does not need move while it is being factored:
@@ -223,11 +270,18 @@ int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   if (c0 < c1 && c0 == p->k + p->w) {
     const int64_t next = end_of_first_part(c, c0, c1),
                   loaded = hone_cuda_loaded_end(c);
-    st = update_by_panel(c, panel, c0, next, end);
+    const bool ahead = c->ahead_end > 0;
+    c->ahead_end = 0;
+    st = ahead ? update_next(c, p, c0, next, end)
+               : update_by_panel(c, panel, c0, next, end);
     TRY(record_ready(c, c0));
-    if (steps->move && next < loaded)
+    if (ahead)
+      TRY(steps->compose(c, p));
+    if (steps->move && (ahead || next < loaded))
       TRY(steps->move(c, p, p->k, next, loaded));
     hone_cuda_leave_room(c, c0, c1 - c0);
+    if (hone_cuda_ahead_is_apart(c))
+      c->behind_end = end_of_rows_ahead(c, next, c1);
     c0 = next;
   }
   TRY(update_by_panel(c, panel, c0, steps->later ? c->n : c1, end));

@@ -68,9 +68,9 @@ int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
    until c->room is cleared. */
 void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w);
 /* Factors the columns k .. k+w-1 of a block column that ends at column 'end',
-   and moves the rows of all columns in F. A call of hone_cuda_apply_panel for
-   the rest of the block column must be next: it makes the moves that were put
-   off, and computes Cholesky's rows of U, also where nothing is left. */
+   and moves rows. A call of hone_cuda_apply_panel for the rest of the block
+   column must be next: it makes the moves that were put off, and computes
+   Cholesky's rows of U, also where nothing is left. */
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
 /* Updates the columns c0 .. c1-1, whose rows are in their present order, by
    this panel. */

@@ -50,6 +50,9 @@ struct hone_cuda_forms {
   float *identity;  /* L11 and the unit matrix, side by side */
   hone_cuda_queue side;   /* look-ahead: factors panels while 'work' updates */
   hone_cuda_queue main;   /* the stream 'work' */
+  hone_cuda_queue ahead;  /* LU: computes the rows of U of the panel that is
+                             being factored, in the columns of the next one;
+                             has a stream and up alone */
   hone_cuda_block *block; /* pinned */
   cudaEvent_t ready;      /* on work: the next panel's columns are up to date */
   int64_t ready_at;       /* the first of those columns; -1: none */
@@ -58,6 +61,11 @@ struct hone_cuda_forms {
   cudaEvent_t out, in;  /* on side, timed: a block leaves for the CPU; it is
                            back */
   cudaEvent_t factored; /* on side: the panel is factored */
+  cudaEvent_t moved;    /* on side: so is an inner panel, and rows have moved */
+  cudaEvent_t behind;   /* on work: the columns of the panel behind the next one
+                           are up to date */
+  int64_t behind_at;    /* the first of those columns; -1: none */
+  cudaEvent_t rows;     /* on ahead: its rows of U are complete */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two streams of a factorization and what belongs to them: memory for the
+/* The streams of a factorization and what belongs to them: memory for the
    operands of products, events, the second cuBLAS handle, and the workspace of
    the methods of forms.h. Look-ahead: the next panel is factored on the stream
-   side while the stream work updates the other columns. */
+   side while the stream work updates the other columns, and its rows of U in
+   the columns of the panel behind it are computed on the stream ahead. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/forms/forms.h"
 
@@ -15,6 +16,7 @@ namespace {
 /* Measured on an H200 (docs/performance.md). */
 const int64_t AHEAD_FROM = HONE_PARTS > 1 ? 2048 : 2049;
 const int64_t AHEAD_FROM_SPD = HONE_PARTS > 1 ? 1025 : 2049;
+const int64_t STREAM_AHEAD_FROM = HONE_PARTS > 1 ? 6145 : 10241;
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 
@@ -65,6 +67,19 @@ int64_t side_rows(const hone_cuda *c) {
   return hone_split_rows(c->pieces) * (has_all_rows(c) ? inner : 1);
 }
 
+/* Returns the rows of the operand of the stream ahead. */
+int64_t rows_of_ahead(const hone_cuda *c) {
+  return hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+}
+
+bool has_rows_ahead(const hone_cuda *c) { return !c->spd && c->deal.of <= 1; }
+
+/* Returns true if rows of U are computed ahead on a stream of their own, while
+   products go on: where these last longer than the panel. */
+bool has_stream_ahead(const hone_cuda *c) {
+  return has_rows_ahead(c) && c->n >= STREAM_AHEAD_FROM;
+}
+
 /* Lays out the one allocation, and returns its bytes. *blas: the workspace of
    the second cuBLAS handle. */
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
@@ -91,6 +106,9 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
     lay_out_queue(c, &f->side, &p);
   p.take(&f->side.lp, (c->spd ? wide : c->n) * rows * 2);
   p.take(&f->side.up, rows * f->side.ldu * 2);
+  f->ahead.ldu = HONE_PARTS * (wide + 64); /* F's padding takes part */
+  if (has_stream_ahead(c))
+    p.take(&f->ahead.up, rows_of_ahead(c) * f->ahead.ldu * 2);
   if (cpu_chosen(c))
     p.take(&f->upper, size);
   p.take(blas, BLAS_WORK);
@@ -104,20 +122,30 @@ int create_side(hone_cuda *c, void *blas_work) {
   int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
   TRY(CREATE(&on->stream, cudaStreamCreateWithPriority(
                               &on->stream, cudaStreamNonBlocking, most)));
+  if (has_stream_ahead(c))
+    TRY(CREATE(&f->ahead.stream,
+               cudaStreamCreateWithPriority(&f->ahead.stream,
+                                            cudaStreamNonBlocking, most)));
+  else if (has_rows_ahead(c))
+    f->ahead = f->main;
   TRY(CREATE(&on->handle, c->blas->create(&on->handle)));
   TRY_CUDA(c->blas->set_stream(on->handle, on->stream));
   TRY_CUDA(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
   TRY_CUDA(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
-  cudaEvent_t *plain[] = {&f->ready, &f->factored};
+  cudaEvent_t *plain[] = {&f->ready, &f->factored, &f->moved, &f->behind,
+                          &f->rows};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
   for (cudaEvent_t *event : plain)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
   for (cudaEvent_t *event : timed)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDefault)));
-  const int64_t rows = side_rows(c);
+  const int64_t rows = side_rows(c), ahead = rows_of_ahead(c);
   if (st == HONE_OK && rows > 0)
     st =
         CALL(cudaMemsetAsync(on->up, 0, (size_t)(rows * on->ldu) * 2, c->work));
+  if (st == HONE_OK && has_stream_ahead(c) && ahead > 0)
+    st = CALL(cudaMemsetAsync(f->ahead.up, 0,
+                              (size_t)(ahead * f->ahead.ldu) * 2, c->work));
   return st;
 }
 
@@ -153,7 +181,7 @@ int64_t hone_cuda_forms_bytes(const hone_cuda *c) {
 int hone_cuda_forms_create(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   void *blas = nullptr;
-  f->ready_at = -1;
+  f->ready_at = f->behind_at = -1;
   f->main.stream = c->work;
   f->main.handle = c->handle;
   f->main.lp = c->lp;
@@ -169,16 +197,21 @@ int hone_cuda_forms_create(hone_cuda *c) {
 
 void hone_cuda_forms_destroy(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  cudaEvent_t events[] = {f->ready, f->factored, f->busy, f->out, f->in};
-  if (f->side.stream)
-    (void)cudaStreamSynchronize(f->side.stream);
+  cudaEvent_t events[] = {f->ready, f->factored, f->moved, f->behind,
+                          f->rows,  f->busy,     f->out,   f->in};
+  if (!hone_cuda_ahead_is_apart(c))
+    f->ahead.stream = nullptr;
+  for (cudaStream_t stream : {f->side.stream, f->ahead.stream})
+    if (stream)
+      (void)cudaStreamSynchronize(stream);
   if (f->side.handle)
     (void)c->blas->destroy(f->side.handle);
   for (cudaEvent_t e : events)
     if (e)
       (void)cudaEventDestroy(e);
-  if (f->side.stream)
-    (void)cudaStreamDestroy(f->side.stream);
+  for (cudaStream_t stream : {f->side.stream, f->ahead.stream})
+    if (stream)
+      (void)cudaStreamDestroy(stream);
   (void)cudaFreeHost(f->pinned);
 }
 
@@ -187,8 +220,11 @@ int hone_cuda_forms_clear(hone_cuda *c) {
   hone_account *used = &c->used;
   used->diagonal_ms = used->exposed_ms = 0.0;
   used->sections = used->sweeps = used->sweeps_max = used->fallback = 0;
-  f->ready_at = -1;
-  if (f->side.stream == nullptr)
-    return HONE_OK;
-  return CALL(cudaStreamSynchronize(f->side.stream));
+  f->ready_at = f->behind_at = -1;
+  int st = HONE_OK;
+  if (f->side.stream)
+    st = CALL(cudaStreamSynchronize(f->side.stream));
+  if (hone_cuda_ahead_is_apart(c))
+    TRY_CUDA(cudaStreamSynchronize(f->ahead.stream));
+  return st;
 }
