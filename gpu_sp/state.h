@@ -260,7 +260,8 @@ struct hone_cuda {
   int split_panel;     /* the panel whose parts lp holds; -1: none */
   int64_t split_end;   /* Cholesky: lp has its columns up to here */
   int64_t ahead_end;   /* LU: while a panel is factored, its rows of U are
-                          computed in the columns behind it up to here; 0: none */
+                          computed in the columns behind it up to here;
+                          0: none */
   int64_t behind_end;  /* likewise of the next panel: the present update begins
                           with its columns; 0: with all */
   hone_task meanwhile; /* what the host does in the present factorization

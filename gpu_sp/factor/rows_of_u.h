@@ -163,12 +163,15 @@ __device__ __forceinline__ void take_pivot_rows(number (&v)[STEP][1], float *f,
       store_number(f + (int64_t)to[r] * ld, other[r]);
 }
 
-/* v -= L10 U0, a block of HONE_PANEL columns of L10 at a time. f: the first row
-   of the lanes' column; u: room for a block of U0. */
-__device__ __forceinline__ void
-subtract_above(number (&v)[STEP][1], const float *f, const float *column,
-               int64_t ld, bool in, const hone_u_rows &rows, int tid,
-               rows_shared<1> *sh, number (*u)[32]) {
+/* v -= L10 U0, a block of HONE_PANEL columns of L10 at a time. column: the
+   first row of the lanes' column of F. Behind *sh there is room for a block of
+   U0. */
+__device__ __forceinline__ void subtract_above(number (&v)[STEP][1],
+                                               const float *f,
+                                               const float *column, int64_t ld,
+                                               bool in, const hone_u_rows &rows,
+                                               int tid, rows_shared<1> *sh) {
+  number(*u)[32] = reinterpret_cast<number(*)[32]>(sh + 1);
   const int lane = tid % 32, group = tid / 32, w = (int)rows.w;
   for (int64_t q = rows.k - rows.left; q < rows.k; q += HONE_PANEL) {
 #pragma unroll 16
@@ -215,8 +218,7 @@ solve_rows_of_block(float *f, int64_t ld, const hone_u_rows &rows,
     float *column = f + HONE_PARTS * c;
     take_pivot_rows(v, column, diagonal, ld, c < c1, rows, tid, sh);
     if (rows.left > 0) {
-      subtract_above(v, f, column, ld, c < c1, rows, tid, sh,
-                     reinterpret_cast<number(*)[32]>(sh + 1));
+      subtract_above(v, f, column, ld, c < c1, rows, tid, sh);
       load_triangle<SPD, E>(diagonal, ld, w, tid, sh);
     }
   } else {

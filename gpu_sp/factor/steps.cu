@@ -94,8 +94,8 @@ __global__ void __launch_bounds__(ROWS_THREADS)
   solve_rows_of_block<T, PARTS, SPD, E, AHEAD>(f, ld, rows, scale, o, sh);
 }
 
-/* What follows an inner panel (hone_cuda_follow_panel). The first thread blocks
-   compute rows of U, the next ones move rows, the others split L. */
+/* The launch behind an inner panel (hone_cuda_follow_panel): the first thread
+   blocks compute rows of U, the next ones move rows, the others split L. */
 template <class T> struct follow_args {
   hone_float_matrix f;
   hone_u_rows rows;

@@ -88,7 +88,7 @@ TEST(kernels, solve_for_block_rows_of_u_ahead) {
   }
 }
 
-/* What follows a panel in one launch: as by the launches for each. */
+/* One launch behind a panel does as the launches for each do. */
 TEST(kernels, follow_a_panel_in_its_outer_panel) {
   NEED_DEVICE();
   const int64_t w = HONE_PANEL, from = 2, n = 900, ld = 650;

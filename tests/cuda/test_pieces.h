@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the 16-bit parts of floats must be, in tests of the kernels that split
+/* The 16-bit parts that floats must have, in tests of the kernels that split
    them. */
 #ifndef HONE_TEST_PIECES_H
 #define HONE_TEST_PIECES_H
