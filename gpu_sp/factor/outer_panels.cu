@@ -195,14 +195,10 @@ int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
 
 /* Returns the end of the columns behind the panel, from c0 on, in which its
    rows of U are computed while it is being factored: those of the next panel.
-   0: there are none, or the caller has chosen another method. */
+   0: there are none. */
 int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
   const int64_t next = end_of_first_part(c, c0, end);
-  const bool plain = c->choices.diagonal != HONE_DIAGONAL_CPU &&
-                     c->choices.sections == HONE_BLOCK_ROWS_AUTO;
-  return c->forms.ahead.stream && plain && c0 < end && next - c0 <= c->strip
-             ? next
-             : 0;
+  return c->forms.ahead.stream && c0 < end && next - c0 <= c->strip ? next : 0;
 }
 
 /* Records that the columns of the next panel, from c0 on, are up to date. */

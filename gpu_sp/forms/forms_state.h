@@ -52,7 +52,7 @@ struct hone_cuda_forms {
   hone_cuda_queue main;   /* the stream 'work' */
   hone_cuda_queue ahead;  /* LU: computes the rows of U of the panel that is
                              being factored, in the columns of the next one;
-                             has a stream and up alone */
+                             has a stream and up alone, or is main once more */
   hone_cuda_block *block; /* pinned */
   cudaEvent_t ready;      /* on work: the next panel's columns are up to date */
   int64_t ready_at;       /* the first of those columns; -1: none */

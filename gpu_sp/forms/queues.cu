@@ -72,12 +72,19 @@ int64_t rows_of_ahead(const hone_cuda *c) {
   return hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
 }
 
-bool has_rows_ahead(const hone_cuda *c) { return !c->spd && c->deal.of <= 1; }
+/* Returns true if a panel's rows of U are computed in the columns of the next
+   one while it is being factored: on one device, unless the caller has chosen
+   another method. */
+bool has_rows_ahead(const hone_cuda *c) {
+  return !c->spd && c->deal.of <= 1 && !cpu_chosen(c) &&
+         c->choices.sections == HONE_BLOCK_ROWS_AUTO;
+}
 
 /* Returns true if rows of U are computed ahead on a stream of their own, while
    products go on: where these last longer than the panel. */
 bool has_stream_ahead(const hone_cuda *c) {
-  return has_rows_ahead(c) && c->n >= STREAM_AHEAD_FROM;
+  const int64_t chosen = c->choices.trial.rows_from;
+  return has_rows_ahead(c) && c->n >= (chosen > 0 ? chosen : STREAM_AHEAD_FROM);
 }
 
 /* Lays out the one allocation, and returns its bytes. *blas: the workspace of

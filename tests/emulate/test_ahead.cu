@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Look-ahead on one emulated device whose work is done late, in one of the
+   orders that CUDA allows (emulate_late.h): the panels, the rows of U that are
+   computed ahead, and the products of the update are on streams of their own.
+   Where one does not wait for another, x has other bits. */
+#include "gpu_sp/layout.h"
+#include "tests/emulate/several_problem.h"
+
+namespace {
+
+std::vector<entry> solve(const problem &p) {
+  std::vector<entry> x((size_t)p.n);
+  hone_options o = options_for(1);
+  o.deterministic = 1;
+  CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
+                          p.n, &o, nullptr),
+               HONE_OK);
+  return x;
+}
+
+/* Another matrix comes before each solve, whose numbers are then in all
+   buffers. */
+void check_orders(const problem &p, const problem &other) {
+  const std::vector<entry> first = solve(p);
+  CHECK(is_answer(p, HONE_NO_TRANS, first.data()));
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    (void)solve(other);
+    const hone_emulate::late_streams late(seed);
+    ct_note("n %d, outer panels of %d, order %d", (int)p.n,
+            (int)wrapped_trial.outer, (int)seed);
+    const std::vector<entry> now = solve(p);
+    CHECK(memcmp(now.data(), first.data(), now.size() * sizeof(entry)) == 0);
+  }
+}
+
+/* Outer panels of one inner panel and of several, in one block column and in
+   several, the last panel a narrow one. */
+void check_look_ahead(int64_t stream_from) {
+  const several_devices one(1);
+  const int64_t n = order_of(900) + 13;
+  const problem p(n, HONE_NO_TRANS, 31), other(n, HONE_NO_TRANS, 32);
+  for (const int inner : {1, 2, 3})
+    for (const int whole : {0, 1}) {
+      wrapped_trial = {};
+      wrapped_trial.ahead_from = 1;
+      wrapped_trial.rows_from = stream_from;
+      wrapped_trial.outer = inner * HONE_PANEL;
+      wrapped_trial.feed = whole ? 1 + HONE_PARTS_WHOLE : 0;
+      check_orders(p, other);
+    }
+  wrapped_trial = {};
+}
+
+TEST_OF(ahead, rows_of_u_are_computed_in_any_order_of_work) {
+  check_look_ahead(1 << 30);
+}
+
+TEST_OF(ahead, rows_of_u_are_computed_on_a_stream_of_their_own) {
+  check_look_ahead(1);
+}
+
+} // namespace
