@@ -123,6 +123,20 @@ int64_t hone_cuda_sum_bytes(const hone_cuda_allocation *p, int count) {
   return bytes;
 }
 
+namespace {
+
+/* Returns the columns that a product of the last strip may have besides those
+   of the strip: F's padding takes part, which is less than one of its multiples
+   behind a strip that begins at any column. */
+int64_t padding_of_u(const hone_cuda *c) {
+  const int64_t aligned = HONE_CUDA_PADDING;
+  const bool all = c->block % aligned == 0 && c->nb % aligned == 0 &&
+                   c->strip % aligned == 0;
+  return all || c->n <= c->strip ? 0 : aligned;
+}
+
+} // namespace
+
 void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
                        const hone_engine_config *config) {
   const int64_t n = config->n;
@@ -164,7 +178,7 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
   c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
-  c->ldu = HONE_PARTS * round_up(c->strip, 64);
+  c->ldu = HONE_PARTS * round_up(c->strip + padding_of_u(c), 64);
   c->column_room = config->block > 0 && of.deal.of <= 1
                        ? (int)((n + config->block - 1) / config->block)
                        : ROUNDED_PARTS + 2;

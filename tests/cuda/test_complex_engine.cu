@@ -62,6 +62,15 @@ TEST(complex_cuda, factors_in_every_arithmetic) {
       }
 }
 
+/* The last strip takes F's padding along: as with real entries. */
+TEST(complex_cuda, factors_strips_that_begin_at_any_column) {
+  NEED_DEVICE();
+  hone_choices choices = {};
+  choices.trial.outer = choices.trial.strip = 64;
+  for (int64_t block : {96, 97, 98, 127})
+    check_run(problem(226, 1, 12.0), choices, block, 0x1p-16);
+}
+
 TEST(complex_cuda, factors_with_every_pivoting) {
   NEED_DEVICE();
   const problem p(260, 0, 120.0);

@@ -138,6 +138,17 @@ TEST(engine_cuda, factors_in_every_arithmetic) {
       }
 }
 
+/* The last strip takes F's padding along, and is then wider than a strip, where
+   block columns do not begin at a multiple of that padding. */
+TEST(engine_cuda, factors_strips_that_begin_at_any_column) {
+  NEED_DEVICE();
+  const problem p(226, 1, 12.0);
+  hone_choices choices = {};
+  choices.trial.outer = choices.trial.strip = 64;
+  for (int64_t block : {96, 97, 98, 127})
+    check_run(p, p.a.data(), choices, block, 0x1p-16);
+}
+
 TEST(engine_cuda, factors_with_every_pivoting) {
   NEED_DEVICE();
   const problem p(400, 0, 200.0);
