@@ -102,7 +102,8 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   hone_cuda_feed_stop(c);
   cudaStream_t streams[] = {c->work, c->feed, c->fetch};
   bool sound = true;
-  for (cudaStream_t s : streams)
+  for (cudaStream_t s : {c->work, c->feed, c->fetch, c->forms.side.stream,
+                         c->forms.ahead.stream})
     if (s)
       sound = cudaStreamSynchronize(s) == cudaSuccess && sound;
   if (sound && hone_cuda_keep(c))

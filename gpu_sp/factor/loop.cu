@@ -14,13 +14,14 @@
    rows of the upper one: cholesky.cu. So most of A comes first, and little work
    is left when the last block column has come.
 
-   Everything runs on three streams of the engine's own: work (the
-   factorization), feed (A comes to the device) and fetch (pivots come to the
-   host while work goes on). Nothing uses the default stream or waits for the
-   whole device, and nothing is allocated after create. The host runs ahead of
-   the device: it judges the pivots one block column late. While A comes in, the
-   block columns behind the present one are loaded and brought up to date as
-   soon as they have arrived, beside the panels (look-ahead). */
+   Everything runs on streams of the engine's own: work (the factorization),
+   feed (A comes to the device) and fetch (pivots come to the host while work
+   goes on); with look-ahead, those of the panels and of the rows of U that are
+   computed ahead (outer_panels.cu), too. Nothing uses the default stream or
+   waits for the whole device, and nothing is allocated after create. The host
+   runs ahead of the device: it judges the pivots one block column late. While A
+   comes in, the block columns behind the present one are loaded and brought up
+   to date as soon as they have arrived, beside the panels. */
 #include "gpu_sp/factor/loop.h"
 
 #include "gpu_sp/factor/outer_panels.h"
