@@ -407,7 +407,7 @@ TEST(engine_cuda, survives_every_failed_call_in_other_forms) {
                                                          : HONE_DIAGONAL_CPU;
     choices.sections = sections;
     choices.trial.cpu_from = 1;
-    fail_everywhere(p, choices);
+    fail_everywhere(p, choices, 3);
   }
 }
 

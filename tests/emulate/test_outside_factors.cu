@@ -129,7 +129,7 @@ TEST_OF(outside, factors_do_not_depend_on_the_order_of_work) {
       choices.trial.ahead_from = ahead;
       const made first(p, choices);
       CHECK(error_of(p, first, 101) <= 1e-5);
-      for (uint64_t seed : {0, 1, 2, 3, 17, 39, 58}) {
+      for (uint64_t seed : {2, 17, 39, 58}) {
         const hone_emulate::late_streams late(seed);
         const made m(p, choices);
         ct_note("window %d, look-ahead from %d, seed %d", (int)window,

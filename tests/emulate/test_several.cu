@@ -272,7 +272,7 @@ TEST_OF(several, survives_every_failed_call) {
     failed += st != HONE_OK;
     (void)hone_release_kept();
     CHECK_EQ_INT((int64_t)hone_emulate::owned_now(), (int64_t)before);
-    step = at < 60 ? 2 : 23 * HONE_PARTS;
+    step = (at < 60 ? 2 : 29) * HONE_PARTS;
   }
   CHECK(at > 600);
   CHECK(answered > failed);

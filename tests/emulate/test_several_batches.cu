@@ -180,7 +180,7 @@ TEST(several_batches, survive_every_failed_call) {
   const size_t before = hone_emulate::owned_now();
   for (int64_t n : {9, 140}) {
     int64_t at = 1;
-    for (bool over = false; !over; at++) {
+    for (bool over = false; !over; at += n < 100 ? 1 : 3) {
       batch b(1, 13, n, 1, 2);
       ct_note("n %d, call %d", (int)n, (int)at);
       failing_calls.fail_at = at;

@@ -33,7 +33,7 @@ TEST_OF(several_late, more_devices) {
   check_late(3, 1290, HONE_NO_TRANS, 3);
   check_late(4, 1101, HONE_TRANS, 2);
   check_late(5, 1400, HONE_NO_TRANS, 1);
-  check_late(8, 2177, HONE_NO_TRANS, 0);
+  check_late(8, 1409, HONE_NO_TRANS, 0);
 }
 
 /* The next panel is factored beside the update, and beside parts that catch
@@ -48,9 +48,9 @@ TEST_OF(several_late, look_ahead) {
 TEST_OF(several_late, wide_panels_with_look_ahead) {
   wrapped_trial.ahead_from = 256;
   wrapped_trial.outer = 256;
-  check_late(2, 1900, HONE_NO_TRANS, 2);
+  check_late(2, 1300, HONE_NO_TRANS, 2);
   wrapped_trial.outer = 384;
-  check_late(2, 1601, HONE_TRANS, 1);
+  check_late(2, 1291, HONE_TRANS, 1);
   wrapped_trial = {};
 }
 

@@ -201,7 +201,7 @@ TEST_OF(several_many, survives_failed_calls) {
   const int64_t calls = failing_calls.made - before;
   (void)hone_release_kept();
   const size_t owned = hone_emulate::owned_now();
-  for (int64_t at = calls / 2; at <= calls; at += 1 + calls / 40) {
+  for (int64_t at = calls / 2; at <= calls; at += 1 + calls / 24) {
     failing_calls.fail_at = at;
     const int st =
         hone_solve(n, k, p.a.data(), n, b.data(), n, x.data(), n, &o, nullptr);
