@@ -15,10 +15,12 @@
 #include <string.h>
 
 enum {
-  SHARED = 8,      /* right-hand sides that share one read of F */
-  FOUR = 4,        /* columns that are subtracted at once */
-  TILE = 32,       /* columns solved before the others are updated */
-  CHUNK_ROWS = 128 /* rows at once */
+  SHARED = 8,       /* right-hand sides that share one read of F */
+  FOUR = 4,         /* columns that are subtracted at once */
+  TILE = 32,        /* columns solved before the others are updated */
+  CHUNK_ROWS = 128, /* rows at once */
+  AHEAD = 8,        /* columns that are fetched into the cache */
+  LINE = 64 / (2 * (int)sizeof(real)) /* entries of a line of the cache */
 };
 
 /* One triangular solve, with T = F, F^T or F^H. */
@@ -34,6 +36,15 @@ typedef struct triangle {
 
 static const real *at(const triangle *t, int64_t i, int64_t j) {
   return t->f + 2 * (i + j * t->ld);
+}
+
+/* Fetches 'columns' columns of a chunk of rows into the cache, AHEAD of column
+   j: a chunk is too short for the processor to do so by itself. */
+static void fetch(const triangle *t, int64_t i, int64_t len, int64_t j,
+                  int columns, int64_t end) {
+  for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + columns, end); c++)
+    for (int64_t row = i; row < i + len; row += LINE)
+      __builtin_prefetch(at(t, row, c));
 }
 
 /* Real and imaginary parts of a chunk of rows, apart. */
@@ -140,6 +151,7 @@ static void subtract(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
       part(len, (const double *)(t->v + c * t->ldv + i), &y[c]);
     for (int64_t j = j0; j < j1; j += FOUR) {
       const int64_t w = HONE_MIN((int64_t)FOUR, j1 - j);
+      fetch(t, i, len, j, FOUR, j1);
       for (int64_t q = 0; q < FOUR; q++)
         part_factors(len, at(t, i, j + HONE_MIN(q, w - 1)), &a[q]);
       memset(x, 0, sizeof x);
@@ -164,6 +176,7 @@ static void gather(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
       part(len, (const double *)(t->v + c * t->ldv + i), &v[c]);
     for (int64_t j = j0; j < j1; j += 2) {
       const int64_t w = HONE_MIN((int64_t)2, j1 - j);
+      fetch(t, i, len, j, 2, j1);
       for (int64_t q = 0; q < w; q++)
         part_factors(len, at(t, i, j + q), &a[q]);
       for (int64_t c = 0; c < t->k; c++) {
