@@ -38,8 +38,8 @@ static const real *at(const triangle *t, int64_t i, int64_t j) {
   return t->f + 2 * (i + j * t->ld);
 }
 
-/* Fetches 'columns' columns of a chunk of rows into the cache, AHEAD of column
-   j: a chunk is too short for the processor to do so by itself. */
+/* Asks for 'columns' columns of a chunk of rows, AHEAD of column j, to be in
+   the cache when they are needed. */
 static void fetch(const triangle *t, int64_t i, int64_t len, int64_t j,
                   int columns, int64_t end) {
   for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + columns, end); c++)

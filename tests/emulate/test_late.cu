@@ -53,7 +53,7 @@ definite_system doubled(const definite_system &s) {
 /* Orders of one block column and of several. Another matrix comes before, whose
    numbers are then in all buffers. */
 TEST(late, one_call_has_the_bits_that_it_has_when_nothing_waits) {
-  for (const int64_t n : {200, 700})
+  for (const int64_t n : {200, 800})
     for (const int structure : {HONE_STRUCTURE_GENERAL, HONE_STRUCTURE_SPD})
       for (int trans = 0; trans < 2; trans++) {
         const bool spd = structure == HONE_STRUCTURE_SPD;

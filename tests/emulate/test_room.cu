@@ -61,8 +61,7 @@ struct divided {
     wrapped_trial = {};
     return m;
   }
-  /* Leaves room by little work, which 512 columns at once use up, and by much.
-   */
+  /* Solves with room for much work and for little, which 512 columns use up. */
   void check(int64_t strip) const {
     const made all = solve_with(256, 0.0, strip);
     const made some = solve_with(256, 1e4, strip);
