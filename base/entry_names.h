@@ -338,6 +338,7 @@
 #define hone_several_take_kept hone_z_several_take_kept
 #define hone_several_wait hone_z_several_wait
 #define hone_share hone_z_share
+#define hone_single_functions hone_z_single_functions
 #define hone_solve hone_z_solve
 #define hone_solve_alone hone_z_solve_alone
 #define hone_solve_small hone_z_solve_small
@@ -379,6 +380,8 @@
 #define hone_take_signs hone_z_take_signs
 #define hone_vectors_of_options hone_z_vectors_of_options
 #define hone_verdict hone_z_verdict
+#define hone_verdict_holds hone_z_verdict_holds
+#define hone_verdict_least hone_z_verdict_least
 #define hone_verdict_projection hone_z_verdict_projection
 #define hone_verdict_sum hone_z_verdict_sum
 #define hone_view_inspect hone_z_view_inspect

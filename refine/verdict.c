@@ -80,6 +80,18 @@ hone_verdict_sums hone_verdict_sum(int64_t n, const hone_projection *p,
                              .den_resolution = den_resolution(n) * norm};
 }
 
+bool hone_verdict_holds(const hone_verdict_sums *s) {
+  return s->residual <= s->resolution && s->denominators <= s->den_resolution &&
+         s->den_resolution <= DBL_MAX;
+}
+
+double hone_verdict_least(const hone_verdict_sums *s) {
+  return HONE_MAX(4.0 * s->resolution /
+                      (HONE_VERDICT_FAILURE * HONE_VERDICT_ERROR),
+                  8.0 * s->den_resolution /
+                      (HONE_VERDICT_DEN_FAILURE * HONE_VERDICT_DEN_ERROR));
+}
+
 /* Computes row i of r and den on the host. */
 static void compute_row(const hone_refinement *ctx, int64_t i,
                         hone_refined *c) {
@@ -94,10 +106,7 @@ static void compute_row(const hone_refinement *ctx, int64_t i,
    too many. */
 static bool compute_unresolved(const hone_refinement *ctx,
                                const hone_verdict_sums *s, hone_refined *c) {
-  const double least = HONE_MAX(
-      4.0 * s->resolution / (HONE_VERDICT_FAILURE * HONE_VERDICT_ERROR),
-      8.0 * s->den_resolution /
-          (HONE_VERDICT_DEN_FAILURE * HONE_VERDICT_DEN_ERROR));
+  const double least = hone_verdict_least(s);
   int64_t rows[FEW_ROWS];
   int count = 0;
   for (int64_t i = 0; i < ctx->f.a->n; i++)
@@ -118,8 +127,7 @@ bool hone_verdict(const hone_refinement *ctx, const hone_projection *p,
   if (c->shift != 0 || c->digits_lost || c->x_is_zero || c->measure_tail)
     return false;
   const hone_verdict_sums s = hone_verdict_sum(ctx->f.a->n, p, c);
-  return s.residual <= s.resolution && s.denominators <= s.den_resolution &&
-         s.den_resolution <= DBL_MAX && compute_unresolved(ctx, &s, c);
+  return hone_verdict_holds(&s) && compute_unresolved(ctx, &s, c);
 }
 
 /* Is entry j of the projection that of the present A? */

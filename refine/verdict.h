@@ -30,6 +30,11 @@ typedef struct hone_verdict_sums {
 hone_verdict_sums hone_verdict_sum(int64_t n, const hone_projection *p,
                                    const hone_refined *column);
 
+/* Do the sums vanish, as far as rounding lets them? */
+bool hone_verdict_holds(const hone_verdict_sums *sums);
+/* Returns the denominator from which the sums resolve a row. */
+double hone_verdict_least(const hone_verdict_sums *sums);
+
 /* Errors of r up to this part of den, a quarter of the unit roundoff, and of
    den up to this part of itself are of no account; larger ones are not noticed
    with a probability of at most ..._FAILURE. */
