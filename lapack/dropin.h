@@ -9,7 +9,9 @@
      own.c      calls the routines of that LAPACK in double precision
      hone.c     loads libhone when it is first needed, and calls it
      refine.c   refines with LAPACK's own factors
-     residual.c residuals in double-double, and backward errors
+     residual.c residuals in double-double
+     backward_error.c
+                backward errors
      kept.c     keeps copies of matrices that the caller has had factored
      refusals.c remembers for whom single precision does not suffice
      config.c   reads the environment, logs, knows who reads no factors
@@ -24,7 +26,7 @@
 #define HONE_LAPACK_DROPIN_H
 
 #include "api/hone.h"
-
+#include "api/single_factors.h"
 #include "base/entry.h"
 #include "lapack/entry_names.h"
 #include "lapack/interfaces.h"
@@ -176,6 +178,10 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
                        hone_entry *x, int64_t ldx, bool definite,
                        hone_lapack_caller at, hone_report *report);
 
+/* Returns the library's functions for factors in single precision that it does
+   not refine with, or NULL if it cannot be loaded or has none. */
+const hone_single_table *hone_lapack_single_table(void);
+
 /* Allocates memory for a matrix for the time of a call, to be freed by free, or
    returns NULL. Large matrices are placed on huge pages, because the page
    faults of fresh memory would take a tenth of the time of a solve. */
@@ -283,11 +289,17 @@ typedef struct hone_lapack_group {
   double *den;         /* its denominators, stored alike */
 } hone_lapack_group;
 
+enum { HONE_LAPACK_AT_ONCE = 16 /* most columns of a group */ };
+
 /* Computes r = b - op(A) x, as if in double-double precision and rounded once,
    den = |op(A)| |x| + |b|, and omega = max_i |r_i| / den_i for every open
    column. omega is NaN if x is not finite. */
 void hone_lapack_residual(const hone_lapack_group *g, const bool *open,
                           double *omega);
+/* Computes omega of column k, whose r and den are known. */
+double hone_lapack_backward_error(const hone_lapack_group *g, int64_t k);
+/* Tells whether no row of column k leaves the range of double, as den shows. */
+bool hone_lapack_in_range(const hone_lapack_group *g, int64_t k);
 
 /* Improves x by refinement until its componentwise backward error is at most 2
    units of rounding or no longer falls. x is changed only where its backward

@@ -34,15 +34,13 @@
 #define HONE_REAL_hetrs HONE_REAL_zhetrs
 #define HONE_REAL_hecon HONE_REAL_zhecon
 #define HONE_REAL_hetri HONE_REAL_zhetri
+#define HONE_REAL_lacn2 HONE_REAL_zlacn2
 #define HONE_REAL_single_sytrf HONE_REAL_csytrf
 #define HONE_REAL_single_sytrs HONE_REAL_csytrs
 #define HONE_REAL_single_sycon HONE_REAL_csycon
 #define HONE_REAL_single_hetrf HONE_REAL_chetrf
 #define HONE_REAL_single_hetrs HONE_REAL_chetrs
 #define HONE_REAL_single_hecon HONE_REAL_checon
-#define HONE_REAL_single_getrf HONE_REAL_cgetrf
-#define HONE_REAL_single_getrs HONE_REAL_cgetrs
-#define HONE_REAL_single_gecon HONE_REAL_cgecon
 #define HONE_REAL_single_potrf HONE_REAL_cpotrf
 #define HONE_REAL_single_potrs HONE_REAL_cpotrs
 #define HONE_REAL_single_pocon HONE_REAL_cpocon
@@ -51,6 +49,7 @@
 #define HONE_REAL_mixed_posv HONE_REAL_zcposv
 
 #define hone_lapack_backsolve hone_lapack_z_backsolve
+#define hone_lapack_backward_error hone_lapack_z_backward_error
 #define hone_lapack_copy hone_lapack_z_copy
 #define hone_lapack_copy_columns hone_lapack_z_copy_columns
 #define hone_lapack_copy_to_keep hone_lapack_z_copy_to_keep
@@ -67,12 +66,15 @@
 #define hone_lapack_hidden_backsolve hone_lapack_z_hidden_backsolve
 #define hone_lapack_hidden_driver hone_lapack_z_hidden_driver
 #define hone_lapack_hidden_factor hone_lapack_z_hidden_factor
+#define hone_lapack_hidden_hash hone_lapack_z_hidden_hash
 #define hone_lapack_hidden_invert hone_lapack_z_hidden_invert
 #define hone_lapack_hidden_rcond hone_lapack_z_hidden_rcond
 #define hone_lapack_hidden_rcond_single hone_lapack_z_hidden_rcond_single
+#define hone_lapack_hidden_residual hone_lapack_z_hidden_residual
 #define hone_lapack_hidden_solve hone_lapack_z_hidden_solve
 #define hone_lapack_hidden_try hone_lapack_z_hidden_try
 #define hone_lapack_hide hone_lapack_z_hide
+#define hone_lapack_in_range hone_lapack_z_in_range
 #define hone_lapack_mixed hone_lapack_z_mixed
 #define hone_lapack_mixed_gesv hone_lapack_z_mixed_gesv
 #define hone_lapack_mixed_posv hone_lapack_z_mixed_posv
@@ -94,6 +96,7 @@
 #define hone_lapack_residual hone_lapack_z_residual
 #define hone_lapack_room hone_lapack_z_room
 #define hone_lapack_single hone_lapack_z_single
+#define hone_lapack_single_table hone_lapack_z_single_table
 #define hone_lapack_small hone_lapack_z_small
 #define hone_lapack_sycon hone_lapack_z_sycon
 #define hone_lapack_sysv hone_lapack_z_sysv
@@ -164,15 +167,13 @@
 #define HONE_REAL_hetrs HONE_REAL_dsytrs
 #define HONE_REAL_hecon HONE_REAL_dsycon
 #define HONE_REAL_hetri HONE_REAL_dsytri
+#define HONE_REAL_lacn2 HONE_REAL_dlacn2
 #define HONE_REAL_single_sytrf HONE_REAL_ssytrf
 #define HONE_REAL_single_sytrs HONE_REAL_ssytrs
 #define HONE_REAL_single_sycon HONE_REAL_ssycon
 #define HONE_REAL_single_hetrf HONE_REAL_ssytrf
 #define HONE_REAL_single_hetrs HONE_REAL_ssytrs
 #define HONE_REAL_single_hecon HONE_REAL_ssycon
-#define HONE_REAL_single_getrf HONE_REAL_sgetrf
-#define HONE_REAL_single_getrs HONE_REAL_sgetrs
-#define HONE_REAL_single_gecon HONE_REAL_sgecon
 #define HONE_REAL_single_potrf HONE_REAL_spotrf
 #define HONE_REAL_single_potrs HONE_REAL_spotrs
 #define HONE_REAL_single_pocon HONE_REAL_spocon

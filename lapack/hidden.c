@@ -62,7 +62,7 @@ static bool trial_step(const hone_lapack_hidden *h, const hone_lapack_group *g,
     return false;
   for (int64_t i = 0; i < n * TRIALS; i++)
     g->x[i] += g->r[i];
-  hone_lapack_residual(g, open, omega);
+  hone_lapack_hidden_residual(h, g, open, omega);
   bool good = true;
   *chance = 1.0;
   for (int64_t k = 0; k < TRIALS; k++) {
@@ -156,9 +156,7 @@ static bool hidden(const hone_lapack_factors *f, bool at_once) {
   if (h == NULL)
     return false;
   h->threads = hone_lapack_real_threads(f->at);
-  if (h->single == NULL)
-    h->single = hone_lapack_room(f->n, f->n / 2 + 1);
-  bool good = h->single != NULL && hone_lapack_hidden_factor(h) == 0;
+  bool good = hone_lapack_hidden_factor(h) == 0;
   if (good) {
     take_diagonal(h);
     tag_diagonal(h);

@@ -23,15 +23,18 @@
 /* A matrix that has a tag. Constant while it is in use, but for
    the fields below the line. */
 typedef struct hone_lapack_hidden {
-  uint64_t tag;          /* the bits of the first number on the diagonal */
-  hone_lapack_factors f; /* of the call of dgetrf_ or dpotrf_ */
-  void *diagonal;        /* of A */
-  hone_lapack_hash hash; /* of A with the tags */
-  double scale;          /* single has the factors of scale A */
-  void *single;          /* factors in single precision, ld n; or NULL */
-  void *exchanges;       /* their ipiv, integers of the caller's width */
-  int threads;           /* that the caller's LAPACK uses */
-  bool at_once;          /* see hone_lapack_hides */
+  uint64_t tag;            /* the bits of the first number on the diagonal */
+  hone_lapack_factors f;   /* of the call of dgetrf_ or dpotrf_ */
+  void *diagonal;          /* of A */
+  hone_lapack_hash hash;   /* of A with the tags */
+  double scale;            /* the factors are those of scale A */
+  void *single;            /* of ssytrf_ or spotrf_, ld n; or NULL */
+  void *exchanges;         /* their ipiv, integers of the caller's width */
+  hone_single_factors *lu; /* of the library; or NULL */
+  hone_single_account lu_account; /* what is known of them */
+  void (*lu_destroy)(hone_single_factors **lu);
+  int threads;  /* that the caller's LAPACK uses */
+  bool at_once; /* see hone_lapack_hides */
   /* ---- these change, under the store's lock */
   void *in_double;        /* LAPACK's own factors of A, ld n; or NULL */
   void *exchanges_double; /* their ipiv */
@@ -120,6 +123,20 @@ int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *hidden,
 int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
                                      char trans, int64_t nrhs, hone_entry *v,
                                      int64_t ldv);
+
+/* Does as hone_lapack_residual with a matrix that has a tag. */
+void hone_lapack_hidden_residual(const hone_lapack_hidden *hidden,
+                                 const hone_lapack_group *g, const bool *open,
+                                 double *omega);
+/* Computes the hash of an array in which f are hidden. */
+void hone_lapack_hidden_hash(const hone_lapack_hidden *hidden,
+                             const hone_lapack_factors *f,
+                             hone_lapack_hash *hash);
+
+/* Tells whether there are factors in single precision. */
+static inline bool hone_lapack_hidden_has(const hone_lapack_hidden *hidden) {
+  return hidden->lu != NULL || hidden->single != NULL;
+}
 
 /* Tells whether A, which was not scaled, has entries whose squares are in
    range; entries far below the others do not count. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Factors a matrix in single precision, with the caller's own sgetrf_, spotrf_
-   or ssytrf_, and solves with these factors; see hidden.h. */
+/* Factors a matrix in single precision, a whole one by the library, a triangle
+   with the caller's own spotrf_ or ssytrf_, and solves with these factors; see
+   hidden.h. */
 #include "lapack/hidden.h"
 
 #include "base/base.h"
@@ -84,16 +85,13 @@ static void factor_symmetric(const hone_lapack_hidden *h,
   free(work);
 }
 
-static int64_t factor_single(const hone_lapack_hidden *h) {
+/* Factors one triangle; returns INFO. */
+static int64_t factor_triangle(const hone_lapack_hidden *h) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   hone_lapack_integer info = hone_lapack_make(at, 0);
   hone_lapack_enter();
-  if (h->f.kind == HONE_LAPACK_LU) {
-    hone_single_getrf_fn *getrf =
-        (hone_single_getrf_fn *)hone_lapack_must(HONE_REAL_single_getrf, at);
-    getrf(&n, &n, h->single, &n, h->exchanges, &info);
-  } else if (h->f.kind == HONE_LAPACK_CHOLESKY) {
+  if (h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_single_potrf_fn *potrf =
         (hone_single_potrf_fn *)hone_lapack_must(HONE_REAL_single_potrf, at);
     potrf(&h->f.uplo, &n, h->single, &n, &info, 1);
@@ -104,65 +102,56 @@ static int64_t factor_single(const hone_lapack_hidden *h) {
   return hone_lapack_get(at, &info);
 }
 
+/* Has the library factor a whole matrix, on a GPU if it has one. */
+static int64_t factor_whole(hone_lapack_hidden *h) {
+  const hone_single_table *table = hone_lapack_single_table();
+  hone_options options = HONE_OPTIONS_INIT;
+  if (table == NULL)
+    return -1;
+  options.threads = h->threads;
+  hone_lapack_enter();
+  const int st =
+      table->make(h->f.n, h->f.a, h->f.lda, &options, &h->lu, &h->lu_account);
+  hone_lapack_leave();
+  h->lu_destroy = table->destroy;
+  h->scale = ldexp(1.0, h->lu_account.exponent);
+  return st == HONE_OK ? 0 : -1;
+}
+
 int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden) {
-  return rounded(hidden) ? factor_single(hidden) : -1;
+  const int64_t n = hidden->f.n;
+  if (hidden->f.kind == HONE_LAPACK_LU)
+    return factor_whole(hidden);
+  if (hidden->single == NULL)
+    hidden->single = hone_lapack_room(n, n / 2 + 1);
+  return hidden->single != NULL && rounded(hidden) ? factor_triangle(hidden)
+                                                   : -1;
 }
 
-/* Exchanges rows of a vector as the factorization did, or back. */
-static void exchange(const hone_lapack_hidden *h, bool back, hone_single *v) {
-  const int64_t n = h->f.n;
-  for (int64_t t = 0; t < n; t++) {
-    const int64_t i = back ? n - 1 - t : t;
-    const int64_t k = (hone_lapack_wide(h->f.at.interface)
-                           ? ((const int64_t *)h->exchanges)[i]
-                           : ((const int32_t *)h->exchanges)[i]) -
-                      1;
-    const hone_single was = v[i];
-    v[i] = v[k];
-    v[k] = was;
-  }
-}
-
-/* Solves for one right-hand side with triangles. OpenBLAS's sgetrs_ would take
-   twice as long, where it treats one as if it were many. */
-static void solve_one(const hone_lapack_hidden *h, char trans, hone_single *v) {
+/* Solves for one right-hand side with Cholesky factors. OpenBLAS's spotrs_
+   would take twice as long, where it treats one as if it were many. */
+static void solve_one(const hone_lapack_hidden *h, hone_single *v) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   const hone_lapack_integer one = hone_lapack_make(at, 1);
-  const char uplo = h->f.uplo, ways[] = {'N', trans, 'C'};
+  const bool upper = h->f.uplo == 'U';
   hone_single_trsv_fn *trsv =
       (hone_single_trsv_fn *)hone_lapack_must(HONE_REAL_single_trsv, at);
   hone_lapack_enter();
-  if (uplo == 0 && trans == 'N') {
-    exchange(h, false, v);
-    trsv("L", "N", "U", &n, h->single, &n, v, &one, 1, 1, 1);
-    trsv("U", "N", "N", &n, h->single, &n, v, &one, 1, 1, 1);
-  } else if (uplo == 0) {
-    trsv("U", &ways[1], "N", &n, h->single, &n, v, &one, 1, 1, 1);
-    trsv("L", &ways[1], "U", &n, h->single, &n, v, &one, 1, 1, 1);
-    exchange(h, true, v);
-  } else {
-    trsv(&uplo, &ways[uplo == 'U' ? 2 : 0], "N", &n, h->single, &n, v, &one, 1,
-         1, 1);
-    trsv(&uplo, &ways[uplo == 'U' ? 0 : 2], "N", &n, h->single, &n, v, &one, 1,
-         1, 1);
-  }
+  trsv(&h->f.uplo, upper ? "C" : "N", "N", &n, h->single, &n, v, &one, 1, 1, 1);
+  trsv(&h->f.uplo, upper ? "N" : "C", "N", &n, h->single, &n, v, &one, 1, 1, 1);
   hone_lapack_leave();
 }
 
-/* Solves for many; returns INFO. */
-static int64_t solve_many(const hone_lapack_hidden *h, char trans, int64_t nrhs,
+/* Solves for many with the factors of a triangle; returns INFO. */
+static int64_t solve_many(const hone_lapack_hidden *h, int64_t nrhs,
                           hone_single *v) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   const hone_lapack_integer columns = hone_lapack_make(at, nrhs);
   hone_lapack_integer info = hone_lapack_make(at, 0);
   hone_lapack_enter();
-  if (h->f.kind == HONE_LAPACK_LU) {
-    hone_single_getrs_fn *getrs =
-        (hone_single_getrs_fn *)hone_lapack_must(HONE_REAL_single_getrs, at);
-    getrs(&trans, &n, &columns, h->single, &n, h->exchanges, v, &n, &info, 1);
-  } else if (h->f.kind == HONE_LAPACK_CHOLESKY) {
+  if (h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_single_potrs_fn *potrs =
         (hone_single_potrs_fn *)hone_lapack_must(HONE_REAL_single_potrs, at);
     potrs(&h->f.uplo, &n, &columns, h->single, &n, v, &n, &info, 1);
@@ -195,9 +184,9 @@ static bool is_zero(int64_t n, const hone_entry *v) {
   return true;
 }
 
-int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
-                                     char trans, int64_t nrhs, hone_entry *v,
-                                     int64_t ldv) {
+/* v = inv(A) v in single precision with the factors of a triangle. */
+static int64_t solve_triangle(const hone_lapack_hidden *hidden, int64_t nrhs,
+                              hone_entry *v, int64_t ldv) {
   const int64_t n = hidden->f.n;
   hone_single *w = malloc((size_t)(n * nrhs) * sizeof *w);
   double *scale = malloc((size_t)nrhs * sizeof *scale);
@@ -210,12 +199,10 @@ int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
     for (int64_t i = 0; i < n; i++)
       w[i + k * n] = (hone_single)hone_times(scale[k], from[i]);
   }
-  const bool triangles = hidden->f.kind == HONE_LAPACK_LU ||
-                         hidden->f.kind == HONE_LAPACK_CHOLESKY;
-  if (info == 0 && nrhs == 1 && triangles)
-    solve_one(hidden, trans, w);
+  if (info == 0 && nrhs == 1 && hidden->f.kind == HONE_LAPACK_CHOLESKY)
+    solve_one(hidden, w);
   else if (info == 0)
-    info = solve_many(hidden, trans, nrhs, w);
+    info = solve_many(hidden, nrhs, w);
   for (int64_t k = 0; k < nrhs && info == 0; k++) {
     const double back = scale[k] > 0.0 ? hidden->scale / scale[k] : 0.0;
     for (int64_t i = 0; i < n; i++)
@@ -226,10 +213,70 @@ int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
   return info;
 }
 
+/* v = inv(op(A)) v with the factors of the library. */
+static int64_t solve_whole(const hone_lapack_hidden *hidden, char trans,
+                           int64_t nrhs, hone_entry *v, int64_t ldv) {
+  const int64_t n = hidden->f.n;
+  for (int64_t k = 0; k < nrhs; k++)
+    if (!(scale_of(n, v + k * ldv) > 0.0) && !is_zero(n, v + k * ldv))
+      return -1;
+  hone_lapack_enter();
+  const int st =
+      hone_lapack_single_table()->solve(hidden->lu, trans, nrhs, v, ldv);
+  hone_lapack_leave();
+  return st == HONE_OK ? 0 : -1;
+}
+
+int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
+                                     char trans, int64_t nrhs, hone_entry *v,
+                                     int64_t ldv) {
+  return hidden->lu != NULL ? solve_whole(hidden, trans, nrhs, v, ldv)
+                            : solve_triangle(hidden, nrhs, v, ldv);
+}
+
+/* The condition ------------------------------------------------------------ */
+
+/* Estimates ||inv(A)||_1, or with norm 'I' its infinity norm, by solutions that
+   dlacn2_ asks for, as dgecon_ does (Higham, ACM TOMS 14 (1988) 381-396).
+   Returns a status. */
+static int64_t inverse_norm(const hone_lapack_hidden *h, char norm,
+                            double *estimate) {
+  const hone_lapack_caller at = h->f.at;
+  const int64_t n = h->f.n;
+  const hone_lapack_integer order = hone_lapack_make(at, n);
+  const int64_t plainly = norm == 'I' ? 2 : 1; /* KASE for inv(A) */
+  hone_lacn2_fn *lacn2 = (hone_lacn2_fn *)hone_lapack_must(HONE_REAL_lacn2, at);
+  hone_entry *work = malloc((size_t)(2 * n) * sizeof *work);
+  int64_t *signs = malloc((size_t)n * sizeof *signs);
+  hone_lapack_integer kase = hone_lapack_make(at, 0), saved[3];
+  int64_t info = work != NULL && signs != NULL ? 0 : -1, wants = 1;
+  *estimate = 0.0;
+  while (info == 0 && wants != 0) {
+    hone_lapack_enter();
+    lacn2(&order, work + n, work, HONE_IWORK(signs) estimate, &kase, saved);
+    hone_lapack_leave();
+    wants = hone_lapack_get(at, &kase);
+    if (wants != 0)
+      info = hone_lapack_hidden_backsolve(h, wants == plainly ? 'N' : 'C', 1,
+                                          work, n);
+  }
+  free(work);
+  free(signs);
+  return info;
+}
+
+/* The norm of A is said to be 1. */
+static int64_t rcond_whole(const hone_lapack_hidden *h, char norm,
+                           double *rcond) {
+  double estimate;
+  const int64_t info = inverse_norm(h, norm, &estimate);
+  *rcond = info == 0 && estimate > 0.0 ? 1.0 / estimate : HONE_NAN;
+  return info;
+}
+
 /* The norm of the factors is said to be 1: rcond of A is this over scale and
    the norm of A. */
-int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
-                                        double *rcond) {
+static int64_t rcond_triangle(const hone_lapack_hidden *h, double *rcond) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   hone_lapack_integer info = hone_lapack_make(at, -1);
@@ -239,11 +286,7 @@ int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
   float found = (float)HONE_NAN;
   hone_lapack_enter();
   const bool room = work != NULL && iwork != NULL;
-  if (room && h->f.kind == HONE_LAPACK_LU) {
-    hone_gecon_fn *gecon =
-        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_single_gecon, at);
-    gecon(&norm, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
-  } else if (room && h->f.kind == HONE_LAPACK_CHOLESKY) {
+  if (room && h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_pocon_fn *pocon =
         (hone_pocon_fn *)hone_lapack_must(HONE_REAL_single_pocon, at);
     pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
@@ -259,4 +302,9 @@ int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
   free(work);
   free(iwork);
   return hone_lapack_get(at, &info);
+}
+
+int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
+                                        double *rcond) {
+  return h->lu != NULL ? rcond_whole(h, norm, rcond) : rcond_triangle(h, rcond);
 }

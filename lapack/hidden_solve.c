@@ -33,14 +33,8 @@ static bool same_hash(const hone_lapack_hidden *h,
 /* Tells whether the array is as dgetrf_ left it. */
 static bool unchanged(const hone_lapack_hidden *h,
                       const hone_lapack_factors *f) {
-  hone_lapack_hash hash = {0, 0};
-  const hone_entry *a = f->a;
-  for (int64_t j = 0; j < f->n; j++) {
-    const int64_t from = f->uplo == 'L' ? j : 0;
-    const int64_t to = f->uplo == 'U' ? j + 1 : f->n;
-    hone_lapack_add_hash(&hash, (const double *)(a + from + j * f->lda),
-                         from * HONE_PARTS, (to - from) * HONE_PARTS, j);
-  }
+  hone_lapack_hash hash;
+  hone_lapack_hidden_hash(h, f, &hash);
   return same_hash(h, &hash);
 }
 
@@ -162,9 +156,14 @@ static int64_t columns_worth(int64_t n) {
   return HONE_MAX((int64_t)16, n / 50);
 }
 
-/* Returns how many right-hand sides cost what the factorization has saved. */
-static int64_t columns_saved(int64_t n) {
-  return HONE_MAX((int64_t)4, n / HONE_LAPACK_PAYS_SHARE);
+/* Returns how many right-hand sides cost what the factorization has saved. A
+   GPU saves more than all that are solved with hidden factors. */
+static int64_t columns_saved(const hone_lapack_hidden *h) {
+  enum { LEAST = 4, SHARE = 700 }; /* docs/lapack.md */
+  const int64_t n = h->f.n;
+  return h->lu != NULL && h->lu_account.device
+             ? columns_worth(n)
+             : HONE_MAX((int64_t)LEAST, n / SHARE);
 }
 
 static void solve_known(const hone_lapack_call *call, char trans,
@@ -172,17 +171,18 @@ static void solve_known(const hone_lapack_call *call, char trans,
   const double start_ms = hone_lapack_now_ms();
   const int64_t before = hone_lapack_hidden_count(h, call->nrhs);
   const bool few = before + call->nrhs <= columns_worth(call->f.n);
+  const bool has = hone_lapack_hidden_has(h);
   const char *how = "with hidden factors in single";
   hone_lapack_factors factors;
   double omega = HONE_NAN;
   outcome result = exchanges_are_ours(&call->f) ? REFUSED : CHANGED;
   const bool tries =
-      few && h->single && !have_double(h, &factors) && result == REFUSED;
+      few && has && !have_double(h, &factors) && result == REFUSED;
   if (tries)
     result = solve_hidden(call, trans, h, &omega);
   else if (result == REFUSED && !unchanged(h, &call->f))
     result = CHANGED;
-  if (result == REFUSED || before + call->nrhs > columns_saved(call->f.n))
+  if (result == REFUSED || before + call->nrhs > columns_saved(h))
     hone_lapack_regret(&h->f);
   if (result == REFUSED) {
     how = tries ? "single refused, with LAPACK's factors"
@@ -205,7 +205,7 @@ bool hone_lapack_hidden_try(const hone_lapack_call *call, void *info) {
   if (hone_lapack_hidden_find(&call->f, &h) != HONE_LAPACK_KNOWN)
     return hone_lapack_hidden_solve(call, 'N', info); /* x becomes NaN */
   hone_float_enter(&callers);
-  const bool solved = h->single != NULL && call->nrhs > 0 &&
+  const bool solved = hone_lapack_hidden_has(h) && call->nrhs > 0 &&
                       solve_hidden(call, 'N', h, &omega) == SOLVED;
   if (solved) {
     hone_lapack_put(call->f.at, info, 0);
@@ -251,7 +251,7 @@ static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
                         hone_lapack_hidden *h, double *rcond) {
   hone_lapack_factors factors;
   const bool there = have_double(h, &factors);
-  if (h->single != NULL && !there) {
+  if (hone_lapack_hidden_has(h) && !there) {
     if (hone_lapack_hidden_rcond_single(h, norm, rcond) != 0)
       *rcond = HONE_NAN;
     *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * anorm;

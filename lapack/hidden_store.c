@@ -78,10 +78,17 @@ static int64_t bytes_of(const hone_lapack_hidden *h) {
   const int64_t n = h->f.n, number = h->f.parts * (int64_t)sizeof(double);
   return n * number + (int64_t)sizeof *h +
          (h->single ? n * n * number / 2 : 0) +
+         (h->lu ? h->lu_account.bytes : 0) +
          (h->in_double ? n * n * number : 0);
 }
 
+static void free_lu(hone_lapack_hidden *h) {
+  if (h->lu != NULL)
+    h->lu_destroy(&h->lu);
+}
+
 static void free_factors(hone_lapack_hidden *h) {
+  free_lu(h);
   free(h->single);
   free(h->exchanges);
   free(h->in_double);
@@ -132,7 +139,8 @@ static bool make_room(int64_t bytes) {
   while (store.bytes > most) {
     hone_lapack_hidden *last = NULL, **oldest = NULL;
     for (hone_lapack_hidden **at = &store.first; *at; at = &(*at)->next) {
-      if ((*at)->users == 0 && ((*at)->single || (*at)->in_double))
+      if ((*at)->users == 0 &&
+          (hone_lapack_hidden_has(*at) || (*at)->in_double))
         last = *at;
       if ((*at)->users == 0 && (*at)->overwritten)
         oldest = at;
@@ -173,6 +181,7 @@ static hone_lapack_hidden *make(const hone_lapack_factors *f) {
 
 /* Empties what was left for another matrix of this order and type. */
 static void begin_anew(hone_lapack_hidden *h, const hone_lapack_factors *f) {
+  free_lu(h);
   free(h->in_double);
   free(h->exchanges_double);
   *h = (hone_lapack_hidden){.f = *f,
@@ -307,10 +316,15 @@ void hone_lapack_hidden_overwritten(const hone_lapack_factors *f) {
   unlock_store();
 }
 
-/* Matrices that other threads are using are freed when these release them. */
+/* Matrices that other threads are using are freed when these release them.
+   Where the process ends, nothing may be asked of a device any more: the driver
+   takes back what lies there. */
 __attribute__((destructor)) static void forget_all(void) {
   lock_store();
-  while (store.first != NULL)
-    forget(&store.first);
+  for (hone_lapack_hidden **at = &store.first; *at != NULL;)
+    if ((*at)->lu != NULL && (*at)->lu_account.device)
+      at = &(*at)->next;
+    else
+      forget(at);
   unlock_store();
 }

@@ -13,8 +13,10 @@
 
 #ifdef HONE_COMPLEX
 static const char name[] = "hone_z_solve";
+static const char table_name[] = "hone_z_single_functions";
 #else
 static const char name[] = "hone_solve";
+static const char table_name[] = "hone_single_functions";
 #endif
 
 typedef int solve_fn(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
@@ -22,7 +24,10 @@ typedef int solve_fn(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
                      int64_t ldx, const hone_options *options,
                      hone_report *report);
 
+typedef const hone_single_table *table_fn(void);
+
 static solve_fn *solve;
+static const hone_single_table *table; /* NULL: of another version, or none */
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 static const char file[] = "libhone.so.0";
@@ -57,11 +62,20 @@ static void load(void) {
   void *library = open_library(mode);
   if (library != NULL)
     solve = (solve_fn *)dlsym(library, name);
+  table_fn *const functions =
+      solve != NULL ? (table_fn *)dlsym(library, table_name) : NULL;
+  if (functions != NULL && functions()->struct_size == sizeof *table)
+    table = functions();
   if (solve == NULL)
     fprintf(stderr,
             "hone_lapack: everything is solved in double, because libhone "
             "cannot be loaded: %s\n",
             dlerror());
+}
+
+const hone_single_table *hone_lapack_single_table(void) {
+  pthread_once(&loaded, load);
+  return table;
 }
 
 typedef struct counter {

@@ -78,14 +78,11 @@ typedef void hone_sycon_fn(const char *uplo, const void *n, const void *a,
 typedef void hone_sytri_fn(const char *uplo, const void *n, hone_entry *a,
                            const void *lda, const void *ipiv, hone_entry *work,
                            void *info, size_t uplo_length);
+/* Only dlacn2_ has isgn. */
+typedef void hone_lacn2_fn(const void *n, hone_entry *v, hone_entry *x,
+                           HONE_IWORK(void *isgn) double *est, void *kase,
+                           void *isave);
 /* The routines in single precision. */
-typedef void hone_single_getrf_fn(const void *m, const void *n, hone_single *a,
-                                  const void *lda, void *ipiv, void *info);
-typedef void hone_single_getrs_fn(const char *trans, const void *n,
-                                  const void *nrhs, const hone_single *a,
-                                  const void *lda, const void *ipiv,
-                                  hone_single *b, const void *ldb, void *info,
-                                  size_t trans_length);
 typedef void hone_single_potrf_fn(const char *uplo, const void *n,
                                   hone_single *a, const void *lda, void *info,
                                   size_t uplo_length);
@@ -159,9 +156,8 @@ typedef int hone_get_num_threads_fn(void);
   X(zhecon)                                                                    \
   X(zhetri)                                                                    \
   X(dgerfs)                                                                    \
-  X(sgetrf)                                                                    \
-  X(sgetrs)                                                                    \
-  X(sgecon)                                                                    \
+  X(dlacn2)                                                                    \
+  X(zlacn2)                                                                    \
   X(spotrf)                                                                    \
   X(spotrs)                                                                    \
   X(spocon)                                                                    \
@@ -169,9 +165,6 @@ typedef int hone_get_num_threads_fn(void);
   X(ssytrs)                                                                    \
   X(ssycon)                                                                    \
   X(strsv)                                                                     \
-  X(cgetrf)                                                                    \
-  X(cgetrs)                                                                    \
-  X(cgecon)                                                                    \
   X(cpotrf)                                                                    \
   X(cpotrs)                                                                    \
   X(cpocon)                                                                    \

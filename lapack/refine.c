@@ -12,10 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  AT_ONCE = 16, /* right-hand sides that share a pass over A */
-  STEPS = 5     /* most corrections with LAPACK's factors, as in dgerfs_ */
-};
+enum { STEPS = 5 /* most corrections with LAPACK's factors, as in dgerfs_ */ };
 static const double GOAL = 2.0 * HONE_EPS; /* rounding x may cause 1 HONE_EPS */
 
 /* r = inv(op(A)) r with the factors; returns INFO. */
@@ -35,9 +32,12 @@ static int step(const hone_lapack_system *system, const hone_lapack_group *g,
                 bool *open) {
   const int64_t n = g->n;
   const size_t bytes = (size_t)n * sizeof(hone_entry);
-  double measured[AT_ONCE];
+  double measured[HONE_LAPACK_AT_ONCE];
   int left = 0;
-  hone_lapack_residual(g, open, measured);
+  if (system->hidden)
+    hone_lapack_hidden_residual(system->hidden, g, open, measured);
+  else
+    hone_lapack_residual(g, open, measured);
   for (int64_t k = 0; k < g->columns; k++) {
     hone_entry *x = g->x + k * n, *r = g->r + k * n;
     if (!open[k])
@@ -70,14 +70,14 @@ static double worst(double most, int columns, const double *omega) {
 double hone_lapack_refine_with(const hone_lapack_system *system, int64_t n,
                                char trans, int64_t nrhs, const hone_entry *b,
                                int64_t ldb, hone_entry *x, int64_t ldx) {
-  const int64_t columns = HONE_MIN(nrhs, (int64_t)AT_ONCE);
+  const int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_LAPACK_AT_ONCE);
   hone_entry *work = malloc((size_t)(3 * n * columns) * sizeof *work);
   double *den = malloc((size_t)(n * columns) * sizeof *den);
   double most = work != NULL && den != NULL ? 0.0 : HONE_NAN;
   for (int64_t at = 0; at < nrhs && work != NULL && den != NULL;
        at += columns) {
-    double omega[AT_ONCE];
-    bool open[AT_ONCE];
+    double omega[HONE_LAPACK_AT_ONCE];
+    bool open[HONE_LAPACK_AT_ONCE];
     hone_lapack_group g = {.n = n,
                            .lda = system->lda,
                            .a = system->a,

@@ -3,6 +3,7 @@
    error omega of x, with an error of at most 2 n 2^-53 omega + 2^-62 for n up
    to 2^20. It is accurate enough to decide between two x, and equals what an
    independent check in higher precision finds. */
+#define _GNU_SOURCE /* CPU sets */
 #include "lapack/dropin.h"
 
 #include "base/base.h"
@@ -10,14 +11,10 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-
-/* Rows whose denominators are out of this range are computed again in long
-   double: above it sums may overflow, below it the underflow of the products'
-   low parts would count. */
-static const double MOST = 0x1p1022;
-static inline double least(int64_t n) { return (double)(n + 4) * 0x1p-1010; }
 
 #ifdef HONE_COMPLEX
 #include "lapack/residual_complex.h"
@@ -119,12 +116,21 @@ static void end(const hone_lapack_group *g, int64_t k) {
 
 #endif
 
-/* A part of a pass over A, by one thread: rows of A, or columns where A is
-   transposed or given by one triangle. */
+/* Rows of a whole A, or its columns where A is transposed, that no thread has
+   taken yet. Threads take them piece by piece: one whose CPU has other work
+   takes fewer. */
+typedef struct supply {
+  _Atomic int64_t next;
+  int64_t piece; /* that is taken at once */
+} supply;
+
+/* The part of one thread in a pass over A. That of a triangle is a range of its
+   columns from the beginning. */
 typedef struct stripe {
   const hone_lapack_group *g; /* the pass's, or own */
   hone_lapack_group own;      /* with sums of its own */
   const bool *open;
+  supply *rest;
   int64_t from, to;
   hone_lapack_hash hash;
   pthread_t thread;
@@ -158,22 +164,15 @@ static void subtract_block(const hone_lapack_group *g, int64_t k, int64_t from,
 
 static void pass_rows(stripe *s) {
   const hone_lapack_group *g = s->g;
-  const int64_t n = g->n, step = 4;
-  /* Sums of so many rows of one column stay in the second cache. */
-  const int64_t most = 8192 / HONE_PARTS;
-  const int64_t chunk = HONE_MAX((int64_t)256, most / g->columns);
-  for (int64_t from = s->from; from < s->to; from += chunk) {
-    const int64_t m = HONE_MIN(chunk, s->to - from);
-    for (int64_t j = 0; j < n; j += step) {
-      const int64_t w = HONE_MIN(step, n - j);
-      for (int64_t k = 0; k < g->columns; k++)
-        if (s->open[k])
-          subtract_block(g, k, from, m, j, w);
-      for (int64_t c = j; c < j + w && g->hash != NULL; c++)
-        hone_lapack_add_hash(&s->hash,
-                             (const double *)(g->a + from + c * g->lda),
-                             from * HONE_PARTS, m * HONE_PARTS, c);
-    }
+  const int64_t n = g->n, step = 4, from = s->from, m = s->to - s->from;
+  for (int64_t j = 0; j < n; j += step) {
+    const int64_t w = HONE_MIN(step, n - j);
+    for (int64_t k = 0; k < g->columns; k++)
+      if (s->open[k])
+        subtract_block(g, k, from, m, j, w);
+    for (int64_t c = j; c < j + w && g->hash != NULL; c++)
+      hone_lapack_add_hash(&s->hash, (const double *)(g->a + from + c * g->lda),
+                           from * HONE_PARTS, m * HONE_PARTS, c);
   }
 }
 
@@ -233,24 +232,37 @@ static void pass_triangle(stripe *s) {
   }
 }
 
+/* Returns how many rows, or columns, a thread takes at once. Sums of so many
+   rows of one column stay in the second cache. */
+static int64_t piece_of(const hone_lapack_group *g, int64_t threads) {
+  enum { PIECES = 4, LEAST = 512 }; /* of a thread; rows that pay */
+  const int64_t most = 8192 / HONE_PARTS / g->columns;
+  const int64_t least = g->trans == 'N' ? LEAST : 1;
+  return HONE_MAX(least, HONE_MIN(most, g->n / (PIECES * threads) + 1));
+}
+
 static void *pass_stripe(void *p) {
   stripe *s = p;
-  if (s->g->uplo != 0)
+  const int64_t n = s->g->n, piece = s->rest->piece;
+  if (s->g->uplo != 0) {
     pass_triangle(s);
-  else if (s->g->trans == 'N')
-    pass_rows(s);
-  else
-    pass_columns(s);
+    return NULL;
+  }
+  while ((s->from = atomic_fetch_add(&s->rest->next, piece)) < n) {
+    s->to = HONE_MIN(s->from + piece, n);
+    if (s->g->trans == 'N')
+      pass_rows(s);
+    else
+      pass_columns(s);
+  }
   return NULL;
 }
 
-/* Where part t of 'count' begins. The parts of a triangle have equal areas. */
+/* Where part t of 'count' of a triangle begins. They have equal areas. */
 static int64_t start_of(const hone_lapack_group *g, int64_t t, int64_t count) {
   const double share = (double)t / (double)count;
   if (t == count)
     return g->n;
-  if (g->uplo == 0)
-    return g->n / count * t;
   const double at = g->uplo == 'U' ? sqrt(share) : 1.0 - sqrt(1.0 - share);
   return (int64_t)(at * (double)g->n);
 }
@@ -305,12 +317,13 @@ static void gather(stripe *stripes, int64_t count, const hone_lapack_group *g) {
 
 /* Makes the parts of a pass. Returns how many there are: a triangle is one if
    there is no memory for more. */
-static int64_t divide(stripe *stripes, int64_t count,
+static int64_t divide(stripe *stripes, int64_t count, supply *rest,
                       const hone_lapack_group *g, const bool *open) {
   bool room = true;
   for (int64_t t = 0; t < count; t++) {
     stripes[t] = (stripe){.g = g,
                           .open = open,
+                          .rest = rest,
                           .from = start_of(g, t, count),
                           .to = start_of(g, t + 1, count)};
     if (g->uplo != 0 && t > 0) {
@@ -320,7 +333,48 @@ static int64_t divide(stripe *stripes, int64_t count,
   }
   for (int64_t t = 0; t < count && !room; t++)
     free_sums(&stripes[t]);
-  return room ? count : divide(stripes, 1, g, open);
+  return room ? count : divide(stripes, 1, rest, g, open);
+}
+
+/* Makes the threads of a pass run on other CPUs than this one, if there are
+   some: where all have work to do, the system would have a new thread wait for
+   this one. */
+static void choose_cpus(pthread_attr_t *attributes) {
+#ifdef __linux__
+  cpu_set_t cpus;
+  const int here = sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE ||
+      sched_getaffinity(0, sizeof cpus, &cpus) != 0)
+    return;
+  CPU_CLR((size_t)here, &cpus);
+  if (CPU_COUNT(&cpus) > 0)
+    (void)pthread_attr_setaffinity_np(attributes, sizeof cpus, &cpus);
+#else
+  (void)attributes;
+#endif
+}
+
+/* Has the parts done by as many threads, which take no signals. */
+static void run_parts(stripe *stripes, int64_t count) {
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  const bool may = count > 1 && pthread_attr_init(&attributes) == 0;
+  sigfillset(&all);
+  if (may) {
+    choose_cpus(&attributes);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  for (int64_t t = count - 1; t >= 0; t--) {
+    stripes[t].apart = may && t > 0 &&
+                       pthread_create(&stripes[t].thread, &attributes,
+                                      pass_stripe, &stripes[t]) == 0;
+    if (!stripes[t].apart)
+      pass_stripe(&stripes[t]);
+  }
+  if (may) {
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+  }
 }
 
 /* Computes r and den of the open columns in one pass over A. */
@@ -329,121 +383,22 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
   stripe stripes[STRIPES];
   const int64_t n = g->n;
   const bool shared = n * n * HONE_PARTS >= WORTH;
-  const int64_t count =
-      divide(stripes, shared ? between(1, g->threads, STRIPES) : 1, g, open);
-  sigset_t all, before;
+  const int64_t threads = shared ? between(1, g->threads, STRIPES) : 1;
+  supply rest = {.piece = piece_of(g, threads)};
+  const int64_t count = divide(stripes, threads, &rest, g, open);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       begin(g, k);
-  sigfillset(&all);
-  if (count > 1)
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* they take no signals */
-  for (int64_t t = count - 1; t >= 0; t--) {
-    stripes[t].apart = t > 0 && pthread_create(&stripes[t].thread, NULL,
-                                               pass_stripe, &stripes[t]) == 0;
-    if (!stripes[t].apart)
-      pass_stripe(&stripes[t]);
-  }
-  if (count > 1)
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  run_parts(stripes, count);
   gather(stripes, count, g);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       end(g, k);
 }
 
-/* Rows that leave the range of double ------------------------------------- */
-
-typedef struct wide_row {
-  int64_t i;
-  hone_wide r, rest;
-  long double den;
-} wide_row;
-
-/* Returns entry i, j of A. */
-static hone_entry entry_of(const hone_lapack_group *g, int64_t i, int64_t j) {
-  if (i == j && g->diagonal != NULL)
-    return g->diagonal[i];
-  const bool mirrored = g->uplo == 'U' ? i > j : g->uplo == 'L' && i < j;
-  const hone_entry v = mirrored ? g->a[j + i * g->lda] : g->a[i + j * g->lda];
-  return mirrored && !g->symmetric ? hone_conj(v) : v;
-}
-
-/* Products that are exactly zero cost nothing: a row with denominator 0 has no
-   others as a rule. */
-static void subtract_wide(wide_row *row, hone_entry a, hone_entry x) {
-  if (a != 0.0 && x != 0.0) {
-    hone_subtract_exactly(a, x, &row->r, &row->rest);
-    row->den += hone_absl((hone_wide)a * (hone_wide)x);
-  }
-}
-
-static void wide_pass(const hone_lapack_group *g, const hone_entry *x,
-                      int64_t count, wide_row *row) {
-  const int64_t n = g->n;
-  const bool trans = g->trans != 'N', conjugate = g->trans == 'C';
-  for (int64_t j = 0; j < n && !trans; j++)
-    for (int64_t t = 0; t < count && x[j] != 0.0; t++)
-      subtract_wide(&row[t], entry_of(g, row[t].i, j), x[j]);
-  for (int64_t t = 0; t < count && trans; t++)
-    for (int64_t j = 0; j < n; j++) {
-      const hone_entry a = entry_of(g, j, row[t].i);
-      subtract_wide(&row[t], conjugate ? hone_conj(a) : a, x[j]);
-    }
-}
-
-/* Returns the largest of two quotients, and NaN if one is NaN. */
-static double larger(double p, double q) { return isnan(p) || p >= q ? p : q; }
-
-/* Computes 'count' rows of column k again, which are out of range. Returns the
-   largest |r_i| / den_i, or NaN without memory. */
-static double wide_quotients(const hone_lapack_group *g, int64_t k,
-                             int64_t count) {
-  const int64_t n = g->n;
-  hone_entry *r = g->r + k * n;
-  double omega = 0.0;
-  const double *den = g->den + k * n;
-  wide_row *row = malloc((size_t)count * sizeof *row);
-  if (row == NULL)
-    return HONE_NAN;
-  for (int64_t i = 0, t = 0; i < n; i++)
-    if (!(den[i] >= least(n) && den[i] <= MOST)) {
-      const hone_wide b = (hone_wide)g->b[i + k * g->ldb];
-      row[t++] = (wide_row){.i = i, .r = b, .den = hone_absl(b)};
-    }
-  wide_pass(g, g->x + k * n, count, row);
-  for (int64_t t = 0; t < count; t++) {
-    const hone_wide sum = row[t].r + row[t].rest;
-    r[row[t].i] = (hone_entry)sum;
-    if (!(row[t].den <= 0.0L))
-      omega = larger(omega, (double)(hone_absl(sum) / row[t].den));
-  }
-  free(row);
-  return omega;
-}
-
-/* omega = max_i |r_i| / den_i of column k; NaN if x is not finite. */
-static double backward_error(const hone_lapack_group *g, int64_t k) {
-  const int64_t n = g->n;
-  const hone_entry *x = g->x + k * n, *r = g->r + k * n;
-  const double *den = g->den + k * n;
-  double omega = 0.0;
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (!hone_finite(x[i]))
-      return HONE_NAN;
-  for (int64_t i = 0; i < n; i++) {
-    if (den[i] >= least(n) && den[i] <= MOST)
-      omega = larger(omega, hone_abs(r[i]) / den[i]);
-    else
-      count++;
-  }
-  return count > 0 ? larger(omega, wide_quotients(g, k, count)) : omega;
-}
-
 void hone_lapack_residual(const hone_lapack_group *g, const bool *open,
                           double *omega) {
   one_pass(g, open);
   for (int64_t k = 0; k < g->columns; k++)
-    omega[k] = open[k] ? backward_error(g, k) : HONE_NAN;
+    omega[k] = open[k] ? hone_lapack_backward_error(g, k) : HONE_NAN;
 }

@@ -157,6 +157,35 @@ HIDDEN_TEST(gives_nan_for_factors_that_were_changed) {
   hidden_close(&d);
 }
 
+/* From this order on the factors, and A, go to a GPU where there is one. */
+HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
+  static change_fn *const changes[] = {one_entry, pivots, every_entry};
+  hidden_calls d = hidden_open(NULL, NULL);
+  REQUIRE(d.getrf != NULL);
+  hidden_system s = hidden_make(600, 1, 0);
+  double rcond, real = 0.0;
+  hidden_getrf(&d, &s);
+  CHECK(tagged(&s));
+  check_only_diagonal(&s);
+  for (const char *trans = "NTC"; *trans != '\0'; trans++) {
+    hidden_getrs(&d, &s, *trans);
+    CHECK_EQ_INT(s.info, 0);
+    CHECK_LE(hidden_backward_error(&s, *trans), SUP_LIMIT);
+  }
+  hidden_gecon(&d, &s, '1', 1.0, &rcond);
+  hidden_real_gecon(&s, '1', 1.0, &real);
+  CHECK_NEAR(rcond, real, 0.05 * real);
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    ct_note("change %d", (int)i);
+    factor(&d, &s);
+    changes[i](&s);
+    hidden_getrs(&d, &s, 'N');
+    CHECK(all_nan(&s));
+  }
+  hidden_free(&s);
+  hidden_close(&d);
+}
+
 /* Refinement does not read A for a b that is not finite, or tiny: factors by
    LAPACK follow, which must not be those of a changed array. */
 HIDDEN_TEST(are_not_made_of_a_changed_array_for_a_bad_right_hand_side) {
