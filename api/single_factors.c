@@ -36,8 +36,11 @@ struct hone_single_factors {
 };
 enum { FREE = 0 };
 
-/* Entries within 2^+-RANGE are factored as they are. */
-enum { RANGE = 60 };
+enum {
+  RANGE = 60,        /* entries within 2^+-RANGE are factored as they are */
+  THREADS_FROM = 800 /* orders from which engines of the host solve by several
+                        threads */
+};
 
 /* ---- Scaling by one power of two ----------------------------------------- */
 
@@ -189,8 +192,14 @@ static int make_factors(hone_single_factors *f, const hone_options *o) {
   return st;
 }
 
+/* In the child of a fork nothing of a device exists. */
+static bool is_lost(const hone_single_factors *f) {
+  return f->account.device && f->process != getpid();
+}
+
 static void destroy_factors(hone_single_factors *f) {
-  close_engine(f);
+  if (!is_lost(f))
+    close_engine(f);
   hone_pool_destroy(&f->pool, &f->mem);
   hone_mem mem = f->mem;
   hone_mem_put(&mem, f);
@@ -210,7 +219,9 @@ static void take_account(hone_single_factors *f) {
   if (f->engine->account != NULL)
     f->engine->account(f->self, &account);
   f->account.device = f->engine->device_bytes != NULL;
-  f->account.bytes = f->mem.held + account.device_bytes;
+  f->account.bytes = f->mem.held;
+  f->account.device_bytes = account.device_bytes;
+  f->account.device_most = account.device_most;
 }
 
 static int make(int64_t n, const hone_entry *a, int64_t lda,
@@ -253,7 +264,7 @@ static int make(int64_t n, const hone_entry *a, int64_t lda,
 /* ---- Solving ------------------------------------------------------------- */
 
 /* Waits for the factors. A thread of the parent of this process never gives
-   them back, and has written nothing but its own vectors. */
+   them back; what it was writing is work space. */
 static void enter(hone_single_factors *f) {
   const int64_t own = hone_thread_number();
   int64_t was = FREE;
@@ -295,16 +306,19 @@ static int solve_block(hone_single_factors *f, char trans, int64_t k,
 static int solve(hone_single_factors *f, char trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   hone_guest guest;
-  if (f->account.device && f->process != getpid())
+  if (is_lost(f))
     return HONE_NO_DEVICE;
   hone_guest_enter(&guest);
   enter(f);
-  hone_pool_adapt(f->pool, f->threads);
+  const bool threads = !f->account.device && f->n >= THREADS_FROM;
   int st = HONE_OK;
+  if (threads)
+    hone_pool_adapt(f->pool, f->threads);
   for (int64_t at = 0; at < k && st == HONE_OK; at += HONE_SOLVE_COLUMNS)
     st = solve_block(f, trans, HONE_MIN(k - at, (int64_t)HONE_SOLVE_COLUMNS),
                      v + at * ldv, ldv);
-  hone_pool_adapt(f->pool, 1);
+  if (threads)
+    hone_pool_adapt(f->pool, 1);
   leave(f);
   hone_guest_leave(&guest);
   return st;
@@ -314,8 +328,8 @@ static int solve(hone_single_factors *f, char trans, int64_t k, hone_entry *v,
 
 /* Has a device of this process a copy of A? */
 static bool keeps_matrix(const hone_single_factors *f) {
-  return f->account.device && f->process == getpid() &&
-         f->engine->resident != NULL && f->engine->resident(f->self);
+  return f->account.device && !is_lost(f) && f->engine->resident != NULL &&
+         f->engine->resident(f->self);
 }
 
 static int residual(hone_single_factors *f, const hone_entry *x,

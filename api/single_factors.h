@@ -22,7 +22,9 @@ typedef struct hone_single_account {
   int exponent;  /* they are those of 2^exponent A; 0 unless entries are large
                     or small */
   bool device;   /* they lie on a device */
-  int64_t bytes; /* of host and device memory */
+  int64_t bytes; /* of host memory */
+  int64_t device_bytes;
+  int64_t device_most; /* a quarter of the device's memory */
 } hone_single_account;
 
 /* struct_size is sizeof(hone_single_table): a drop-in of another version sees

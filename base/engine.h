@@ -89,6 +89,7 @@ typedef struct hone_engine_config {
 typedef struct hone_account {
   char text[96]; /* the method: "fp16x3, tournament pivoting" */
   int64_t device_bytes, to_device, from_device;
+  int64_t device_most;    /* a quarter of the device's memory; 0: not known */
   int residuals;          /* residuals computed by the engine */
   double diagonal_ms;     /* CPU and transfer time of diagonal blocks */
   double exposed_ms;      /* the part of it that no other work overlapped */

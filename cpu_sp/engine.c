@@ -156,8 +156,10 @@ static int reserve(hone_blocked *h, int64_t k) {
   const int64_t size = hone_substitution_work(h->n, k);
   if (size <= h->v_size)
     return HONE_OK;
-  hone_mem_put(h->mem, h->v);
+  float *const old = h->v; /* a child of a fork at this moment has none */
+  h->v = NULL;
   h->v_size = 0;
+  hone_mem_put(h->mem, old);
   h->v = hone_mem_get(h->mem, (size_t)size * sizeof *h->v);
   if (h->v == NULL)
     return HONE_NO_MEMORY;

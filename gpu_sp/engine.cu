@@ -31,6 +31,7 @@ bool resident(void *self) {
 void account(void *self, hone_account *out) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   *out = c->used;
+  out->device_most = c->keep_at_most;
   static const char *const sections[] = {
       "", ", TRSM sections", ", seeded sections", ", Crout sections"};
   const bool cpu = c->used.diagonal_ms > 0.0; /* some diagonal block */
@@ -41,6 +42,20 @@ void account(void *self, hone_account *out) {
            c->spd ? "" : sections[c->choices.sections]);
 }
 
+/* A member that does as 'member' does, aside, on the engine's own device: the
+   caller's thread may have another one that is current by now. */
+template <auto member> struct on_its_device;
+template <class R, class... P, R (*member)(void *, P...)>
+struct on_its_device<member> {
+  static R call(void *self, P... p) {
+    const hone_cuda *c = static_cast<const hone_cuda *>(self);
+    const hone_cuda_current callers;
+    if (c != nullptr && c->ordinal != callers.ordinal())
+      (void)cudaSetDevice(c->ordinal); /* if it fails, what follows does */
+    return hone_cuda_aside<member>::call(self, p...);
+  }
+};
+
 /* Returns a table with the members that both engines have in common. */
 constexpr hone_engine common() {
   hone_engine t = {};
@@ -48,23 +63,23 @@ constexpr hone_engine common() {
   t.precision = 32;
   t.wide = true;
   t.probe = hone_cuda_aside<hone_cuda_probe>::call;
-  t.factor = hone_cuda_aside<hone_cuda_factor>::call;
+  t.factor = on_its_device<hone_cuda_factor>::call;
   t.meanwhile = hone_cuda_meanwhile;
-  t.solve = hone_cuda_aside<hone_cuda_solve>::call;
-  t.solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
-  t.solved_beside = hone_cuda_aside<hone_cuda_solved_beside>::call;
-  t.destroy = hone_cuda_aside<hone_cuda_destroy>::call;
+  t.solve = on_its_device<hone_cuda_solve>::call;
+  t.solve_refined = on_its_device<hone_cuda_solve_refined>::call;
+  t.solved_beside = on_its_device<hone_cuda_solved_beside>::call;
+  t.destroy = on_its_device<hone_cuda_destroy>::call;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;
   t.lend = hone_cuda_lend;
-  t.inspect = hone_cuda_aside<hone_cuda_inspect_matrix>::call;
-  t.residual = hone_cuda_aside<hone_cuda_matrix_residual>::call;
-  t.residuals = hone_cuda_aside<hone_cuda_matrix_residuals>::call;
-  t.projection = hone_cuda_aside<hone_cuda_projection_of>::call;
-  t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
-  t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
-  t.probed = hone_cuda_aside<hone_cuda_probed>::call;
-  t.expect_probes = hone_cuda_aside<hone_cuda_expect_probes>::call;
+  t.inspect = on_its_device<hone_cuda_inspect_matrix>::call;
+  t.residual = on_its_device<hone_cuda_matrix_residual>::call;
+  t.residuals = on_its_device<hone_cuda_matrix_residuals>::call;
+  t.projection = on_its_device<hone_cuda_projection_of>::call;
+  t.product = on_its_device<hone_cuda_matrix_product>::call;
+  t.probe_step = on_its_device<hone_cuda_probe_step>::call;
+  t.probed = on_its_device<hone_cuda_probed>::call;
+  t.expect_probes = on_its_device<hone_cuda_expect_probes>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
   t.release = hone_cuda_aside<hone_cuda_release_all_kept>::call;

@@ -160,16 +160,14 @@ static bool hidden(const hone_lapack_factors *f, bool at_once) {
   if (good) {
     take_diagonal(h);
     tag_diagonal(h);
-    good = trial(h);
+    good = trial(h) && hone_lapack_hidden_put(h);
     if (!good)
       restore_diagonal(h);
   }
-  if (good) {
+  if (good)
     hone_lapack_no_exchanges(f);
-    hone_lapack_hidden_put(h);
-  } else {
+  else
     hone_lapack_hidden_free(h);
-  }
   return good;
 }
 

@@ -55,8 +55,9 @@ hone_lapack_hidden *hone_lapack_hidden_new(const hone_lapack_factors *f,
                                            bool at_once);
 /* Frees what was not put into the store. */
 void hone_lapack_hidden_free(hone_lapack_hidden *hidden);
-/* Puts it into the store, which may free others, and owns it from now on. */
-void hone_lapack_hidden_put(hone_lapack_hidden *hidden);
+/* Puts it into the store, which may free others, and owns it from now on.
+   Returns false, and does nothing, if so much memory is not allowed. */
+bool hone_lapack_hidden_put(hone_lapack_hidden *hidden);
 
 typedef enum hone_lapack_tag {
   HONE_LAPACK_UNTAGGED, /* an ordinary array */

@@ -245,11 +245,13 @@ static int64_t inverse_norm(const hone_lapack_hidden *h, char norm,
   const int64_t n = h->f.n;
   const hone_lapack_integer order = hone_lapack_make(at, n);
   const int64_t plainly = norm == 'I' ? 2 : 1; /* KASE for inv(A) */
-  hone_lacn2_fn *lacn2 = (hone_lacn2_fn *)hone_lapack_must(HONE_REAL_lacn2, at);
+  hone_lacn2_fn *lacn2 =                       /* older LAPACKs have none */
+      (hone_lacn2_fn *)hone_lapack_real(HONE_REAL_lacn2, at);
   hone_entry *work = malloc((size_t)(2 * n) * sizeof *work);
   int64_t *signs = malloc((size_t)n * sizeof *signs);
   hone_lapack_integer kase = hone_lapack_make(at, 0), saved[3];
-  int64_t info = work != NULL && signs != NULL ? 0 : -1, wants = 1;
+  const bool may = work != NULL && signs != NULL && lacn2 != NULL;
+  int64_t info = may ? 0 : -1, wants = 1;
   *estimate = 0.0;
   while (info == 0 && wants != 0) {
     hone_lapack_enter();
@@ -269,9 +271,10 @@ static int64_t inverse_norm(const hone_lapack_hidden *h, char norm,
 static int64_t rcond_whole(const hone_lapack_hidden *h, char norm,
                            double *rcond) {
   double estimate;
-  const int64_t info = inverse_norm(h, norm, &estimate);
-  *rcond = info == 0 && estimate > 0.0 ? 1.0 / estimate : HONE_NAN;
-  return info;
+  if (inverse_norm(h, norm, &estimate) != 0 || !(estimate > 0.0))
+    return -1;
+  *rcond = 1.0 / estimate;
+  return 0;
 }
 
 /* The norm of the factors is said to be 1: rcond of A is this over scale and

@@ -79,8 +79,8 @@ static void say(const char *routine, const hone_lapack_factors *f,
   const bool discarded =
       memcmp(f->a, &hone_lapack_discarded, sizeof hone_lapack_discarded) == 0;
   if (!discarded || hone_lapack_settings()->log)
-    fprintf(stderr, "hone_lapack: %s: the result is NaN: %s\n", routine,
-            discarded ? "the factors were discarded" : why);
+    fprintf(stderr, "hone_lapack: %s n %lld: the result is NaN: %s\n", routine,
+            (long long)f->n, discarded ? "the factors were discarded" : why);
 }
 
 static const char UNKNOWN_TAG[] = "factors that are hidden were changed, or "
@@ -245,18 +245,12 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
 
 /* dgecon_, dpocon_ and dsycon_ --------------------------------------------- */
 
-/* Without any factors LAPACK's are made; INFO > 0 then means that A is exactly
-   singular, of which rcond is 0. */
-static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
-                        hone_lapack_hidden *h, double *rcond) {
+/* Computes rcond with LAPACK's factors, which are made if there are none. INFO
+   > 0 then means that A is exactly singular, of which rcond is 0. */
+static void rcond_double(const hone_lapack_factors *f, char norm, double anorm,
+                         hone_lapack_hidden *h, double *rcond) {
   hone_lapack_factors factors;
   const bool there = have_double(h, &factors);
-  if (hone_lapack_hidden_has(h) && !there) {
-    if (hone_lapack_hidden_rcond_single(h, norm, rcond) != 0)
-      *rcond = HONE_NAN;
-    *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * anorm;
-    return;
-  }
   const int64_t info = there             ? 0
                        : unchanged(h, f) ? factor_double(h, f, &factors)
                                          : -1;
@@ -269,6 +263,18 @@ static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
     free(factors.a);
     free(factors.ipiv);
   }
+}
+
+/* Does so with factors in single precision, unless they are gone or do not
+   serve, as those on a device in the child of a fork. */
+static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
+                        hone_lapack_hidden *h, double *rcond) {
+  hone_lapack_factors factors;
+  if (hone_lapack_hidden_has(h) && !have_double(h, &factors) &&
+      hone_lapack_hidden_rcond_single(h, norm, rcond) == 0)
+    *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * anorm;
+  else
+    rcond_double(f, norm, anorm, h, rcond);
 }
 
 bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,

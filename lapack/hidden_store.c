@@ -13,15 +13,35 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Factors that are no longer in the list. They are destroyed when the lock is
+   given back: that may take long on a device, whose driver has locks, too. */
+typedef struct discarded {
+  hone_single_factors *lu;
+  void (*destroy)(hone_single_factors **lu);
+  struct discarded *next;
+} discarded;
+
 static struct {
   pthread_mutex_t lock;
   hone_lapack_hidden *first;
-  int64_t bytes;
+  discarded *discarded;
+  int64_t bytes, device_bytes;
   uint32_t last; /* number that was given out last */
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock_store(void) { pthread_mutex_lock(&store.lock); }
-static void unlock_store(void) { pthread_mutex_unlock(&store.lock); }
+
+static void unlock_store(void) {
+  discarded *d = store.discarded;
+  store.discarded = NULL;
+  pthread_mutex_unlock(&store.lock);
+  while (d != NULL) {
+    discarded *next = d->next;
+    d->destroy(&d->lu);
+    free(d);
+    d = next;
+  }
+}
 
 /* The child of a fork must not inherit a locked mutex, nor go on with the
    parent's numbers. */
@@ -82,13 +102,33 @@ static int64_t bytes_of(const hone_lapack_hidden *h) {
          (h->in_double ? n * n * number : 0);
 }
 
-static void free_lu(hone_lapack_hidden *h) {
+static int64_t device_bytes_of(const hone_lapack_hidden *h) {
+  return h->lu ? h->lu_account.device_bytes : 0;
+}
+
+static void count(const hone_lapack_hidden *h, int sign) {
+  store.bytes += sign * bytes_of(h);
+  store.device_bytes += sign * device_bytes_of(h);
+}
+
+static void destroy_lu(hone_lapack_hidden *h) {
   if (h->lu != NULL)
     h->lu_destroy(&h->lu);
 }
 
-static void free_factors(hone_lapack_hidden *h) {
-  free_lu(h);
+/* Has unlock_store destroy them. */
+static void discard_lu(hone_lapack_hidden *h) {
+  discarded *d = h->lu != NULL ? malloc(sizeof *d) : NULL;
+  if (d == NULL) { /* there is nothing to destroy, or no memory to wait with */
+    destroy_lu(h);
+    return;
+  }
+  *d = (discarded){h->lu, h->lu_destroy, store.discarded};
+  store.discarded = d;
+  h->lu = NULL;
+}
+
+static void free_others(hone_lapack_hidden *h) {
   free(h->single);
   free(h->exchanges);
   free(h->in_double);
@@ -99,7 +139,8 @@ static void free_factors(hone_lapack_hidden *h) {
 void hone_lapack_hidden_free(hone_lapack_hidden *hidden) {
   if (hidden == NULL)
     return;
-  free_factors(hidden);
+  destroy_lu(hidden);
+  free_others(hidden);
   free(hidden->diagonal);
   free(hidden);
 }
@@ -107,7 +148,7 @@ void hone_lapack_hidden_free(hone_lapack_hidden *hidden) {
 static hone_lapack_hidden *take_out(hone_lapack_hidden **at) {
   hone_lapack_hidden *h = *at;
   *at = h->next;
-  store.bytes -= bytes_of(h);
+  count(h, -1);
   h->listed = false;
   return h;
 }
@@ -115,39 +156,62 @@ static hone_lapack_hidden *take_out(hone_lapack_hidden **at) {
 static void put_in(hone_lapack_hidden *h) {
   h->next = store.first;
   store.first = h;
-  store.bytes += bytes_of(h);
+  count(h, 1);
   h->listed = true;
 }
 
 static void forget(hone_lapack_hidden **at) {
   hone_lapack_hidden *h = take_out(at);
-  if (h->users == 0)
-    hone_lapack_hidden_free(h);
+  if (h->users > 0)
+    return;
+  discard_lu(h);
+  hone_lapack_hidden_free(h);
 }
 
 /* Frees the factors of a matrix that is in the list. */
 static void empty(hone_lapack_hidden *h) {
-  store.bytes -= bytes_of(h);
-  free_factors(h);
-  store.bytes += bytes_of(h);
+  count(h, -1);
+  discard_lu(h);
+  free_others(h);
+  count(h, 1);
 }
 
-/* Frees factors, then matrices, until so many bytes fit. Returns false if they
-   do not. */
-static bool make_room(int64_t bytes) {
-  const int64_t most = hone_lapack_settings()->hidden_bytes - bytes;
-  while (store.bytes > most) {
+/* The memory of a matrix that will be put in. */
+typedef struct request {
+  int64_t bytes, device_bytes;
+  int64_t device_most; /* that all may take on a device */
+} request;
+
+static bool host_is_full(const request *r) {
+  return store.bytes > hone_lapack_settings()->hidden_bytes - r->bytes;
+}
+
+/* One matrix may take more. */
+static bool device_is_full(const request *r) {
+  return r->device_bytes > 0 && store.device_bytes > 0 &&
+         store.device_bytes > r->device_most - r->device_bytes;
+}
+
+/* Has it factors whose end makes the room that is wanted? */
+static bool helps(const hone_lapack_hidden *h, const request *r) {
+  return h->users == 0 &&
+         (host_is_full(r) ? hone_lapack_hidden_has(h) || h->in_double != NULL
+                          : device_bytes_of(h) > 0);
+}
+
+/* Frees factors, then matrices, until it fits. Returns false if it does not. */
+static bool make_room(const request *r) {
+  while (host_is_full(r) || device_is_full(r)) {
     hone_lapack_hidden *last = NULL, **oldest = NULL;
     for (hone_lapack_hidden **at = &store.first; *at; at = &(*at)->next) {
-      if ((*at)->users == 0 &&
-          (hone_lapack_hidden_has(*at) || (*at)->in_double))
+      if (helps(*at, r))
         last = *at;
       if ((*at)->users == 0 && (*at)->overwritten)
         oldest = at;
     }
     if (last != NULL)
       empty(last);
-    else if (oldest != NULL)
+    else if (oldest != NULL && host_is_full(r))
       forget(oldest);
     else
       return false;
@@ -181,9 +245,13 @@ static hone_lapack_hidden *make(const hone_lapack_factors *f) {
 
 /* Empties what was left for another matrix of this order and type. */
 static void begin_anew(hone_lapack_hidden *h, const hone_lapack_factors *f) {
-  free_lu(h);
+  destroy_lu(h);
   free(h->in_double);
   free(h->exchanges_double);
+  if (f->kind == HONE_LAPACK_LU) { /* its factors are the library's */
+    free(h->single);
+    h->single = NULL;
+  }
   *h = (hone_lapack_hidden){.f = *f,
                             .diagonal = h->diagonal,
                             .single = h->single,
@@ -193,9 +261,10 @@ static void begin_anew(hone_lapack_hidden *h, const hone_lapack_factors *f) {
 hone_lapack_hidden *hone_lapack_hidden_new(const hone_lapack_factors *f,
                                            bool at_once) {
   const int64_t factors = f->n * f->n * f->parts * (int64_t)sizeof(float);
+  const request r = {.bytes = factors + f->n * f->parts * 8};
   lock_store();
   hone_lapack_hidden *h = at_once ? left_over() : NULL;
-  const bool fits = make_room(factors + f->n * f->parts * 8);
+  const bool fits = make_room(&r);
   const uint64_t tag = new_tag();
   unlock_store();
   if (h != NULL && h->f.n == f->n && h->f.parts == f->parts && h->exchanges) {
@@ -214,10 +283,16 @@ hone_lapack_hidden *hone_lapack_hidden_new(const hone_lapack_factors *f,
   return h;
 }
 
-void hone_lapack_hidden_put(hone_lapack_hidden *hidden) {
+bool hone_lapack_hidden_put(hone_lapack_hidden *hidden) {
+  const request r = {.bytes = bytes_of(hidden),
+                     .device_bytes = device_bytes_of(hidden),
+                     .device_most = hidden->lu_account.device_most};
   lock_store();
-  put_in(hidden);
+  const bool fits = make_room(&r);
+  if (fits)
+    put_in(hidden);
   unlock_store();
+  return fits;
 }
 
 /* Finding ----------------------------------------------------------------- */
@@ -261,21 +336,23 @@ hone_lapack_tag hone_lapack_hidden_find(const hone_lapack_factors *f,
 
 void hone_lapack_hidden_release(hone_lapack_hidden *hidden) {
   lock_store();
-  if (--hidden->users == 0 && !hidden->listed)
-    hone_lapack_hidden_free(hidden);
+  const bool unused = --hidden->users == 0 && !hidden->listed;
   unlock_store();
+  if (unused)
+    hone_lapack_hidden_free(hidden);
 }
 
 void hone_lapack_hidden_add(hone_lapack_hidden *hidden, void *in_double,
                             void *exchanges) {
   lock_store();
   if (hidden->listed && hidden->in_double == NULL) {
-    store.bytes -= bytes_of(hidden);
+    const request nothing = {.bytes = 0};
+    count(hidden, -1);
     hidden->in_double = in_double;
     hidden->exchanges_double = exchanges;
-    store.bytes += bytes_of(hidden);
+    count(hidden, 1);
     in_double = exchanges = NULL;
-    make_room(0);
+    make_room(&nothing);
   }
   unlock_store();
   free(in_double);
@@ -316,9 +393,9 @@ void hone_lapack_hidden_overwritten(const hone_lapack_factors *f) {
   unlock_store();
 }
 
-/* Matrices that other threads are using are freed when these release them.
-   Where the process ends, nothing may be asked of a device any more: the driver
-   takes back what lies there. */
+/* Matrices that other threads are using are freed when these release them. This
+   runs when the process ends, too, where nothing may be asked of a device any
+   more: what lies there stays until the driver takes it back. */
 __attribute__((destructor)) static void forget_all(void) {
   lock_store();
   for (hone_lapack_hidden **at = &store.first; *at != NULL;)

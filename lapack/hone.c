@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef HONE_COMPLEX
 static const char name[] = "hone_z_solve";
@@ -37,8 +38,9 @@ static const char file[] = "libhone.so.0";
 #endif
 
 /* Opens the library in our own folder, or else where the system looks. It is
-   never closed. */
-static void *open_library(int mode) {
+   never closed. Without it, why says what stands in the way in our folder, or,
+   where it is not there, elsewhere. */
+static void *open_library(int mode, char *why, size_t why_size) {
   Dl_info info;
   char path[PATH_MAX + sizeof file];
   void *library = NULL;
@@ -49,9 +51,15 @@ static void *open_library(int mode) {
       memcpy(path, info.dli_fname, folder);
       memcpy(path + folder, file, sizeof file);
       library = dlopen(path, mode);
+      if (library == NULL && access(path, F_OK) == 0)
+        snprintf(why, why_size, "%s", dlerror());
     }
   }
-  return library ? library : dlopen(file, mode);
+  if (library == NULL)
+    library = dlopen(file, mode);
+  if (library == NULL && why[0] == '\0')
+    snprintf(why, why_size, "%s", dlerror());
+  return library;
 }
 
 static void load(void) {
@@ -59,7 +67,8 @@ static void load(void) {
   if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL ||
       dlsym(RTLD_DEFAULT, "__tsan_init") != NULL)
     mode &= ~RTLD_DEEPBIND; /* sanitizers do not allow it */
-  void *library = open_library(mode);
+  char why[256] = "";
+  void *library = open_library(mode, why, sizeof why);
   if (library != NULL)
     solve = (solve_fn *)dlsym(library, name);
   table_fn *const functions =
@@ -70,7 +79,7 @@ static void load(void) {
     fprintf(stderr,
             "hone_lapack: everything is solved in double, because libhone "
             "cannot be loaded: %s\n",
-            dlerror());
+            library == NULL ? why : dlerror());
 }
 
 const hone_single_table *hone_lapack_single_table(void) {

@@ -340,7 +340,7 @@ static int64_t divide(stripe *stripes, int64_t count, supply *rest,
    some: where all have work to do, the system would have a new thread wait for
    this one. */
 static void choose_cpus(pthread_attr_t *attributes) {
-#ifdef __linux__
+#ifdef __GLIBC__ /* others have no such attribute */
   cpu_set_t cpus;
   const int here = sched_getcpu();
   if (here < 0 || here >= CPU_SETSIZE ||

@@ -3,12 +3,16 @@
    whose, and what the emulator does not let pass. */
 #include "tests/emulate/several_devices.h"
 
+extern "C" {
+#include "api/hone.h"
+}
 #include "gpu_sp/calls.h"
 #include "gpu_sp/launch.h"
 
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -102,6 +106,34 @@ TEST(emulated_devices, each_thread_has_a_current_device) {
   MUST(cudaGetDevice(&here));
   CHECK_EQ_INT(here, 1);
   CHECK_EQ_INT(there, 0);
+}
+
+/* A solver's device need not be current in later calls, and the caller's stays
+   the current one. */
+TEST(emulated_devices, a_solver_works_on_its_own) {
+  constexpr int64_t n = 40;
+  const several_devices two(2);
+  std::vector<double> a(n * n, 1.0), b(n, 1.0), x(n, 0.0);
+  for (int64_t i = 0; i < n; i++)
+    a[static_cast<size_t>(i * (n + 1))] = 3.0 * n;
+  hone_options options = HONE_OPTIONS_INIT;
+  options.device = HONE_DEVICE_CUDA;
+  hone_solver *solver = nullptr;
+  MUST(cudaSetDevice(1));
+  REQUIRE(hone_solver_create(&solver, n, &options) == HONE_OK);
+  for (int turn = 0; turn < 2; turn++) {
+    int here = -1;
+    REQUIRE(hone_solver_factor(solver, a.data(), n, nullptr) == HONE_OK);
+    MUST(cudaSetDevice(0));
+    CHECK_EQ_INT(hone_solver_solve(solver, 1, b.data(), n, x.data(), n, nullptr,
+                                   nullptr),
+                 HONE_OK);
+    CHECK_NEAR(x[0], 1.0 / (4.0 * n - 1.0), 1e-15);
+    MUST(cudaGetDevice(&here));
+    CHECK_EQ_INT(here, 0);
+  }
+  hone_solver_destroy(&solver);
+  (void)hone_release_kept();
 }
 
 TEST(emulated_devices, memory_belongs_to_the_current_device) {

@@ -160,9 +160,11 @@ HIDDEN_TEST(gives_nan_for_factors_that_were_changed) {
 /* From this order on the factors, and A, go to a GPU where there is one. */
 HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
   static change_fn *const changes[] = {one_entry, pivots, every_entry};
+  setenv("HONE_LOG", "1", 1);
   hidden_calls d = hidden_open(NULL, NULL);
   REQUIRE(d.getrf != NULL);
   hidden_system s = hidden_make(600, 1, 0);
+  log_capture capture = log_start();
   double rcond, real = 0.0;
   hidden_getrf(&d, &s);
   CHECK(tagged(&s));
@@ -173,6 +175,10 @@ HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
     CHECK_LE(hidden_backward_error(&s, *trans), SUP_LIMIT);
   }
   hidden_gecon(&d, &s, '1', 1.0, &rcond);
+  char *log = log_stop(&capture);
+  CHECK_CONTAINS(log, "with hidden factors in single");
+  CHECK(strstr(log, "LAPACK's factors") == NULL);
+  free(log);
   hidden_real_gecon(&s, '1', 1.0, &real);
   CHECK_NEAR(rcond, real, 0.05 * real);
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -184,6 +190,7 @@ HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
   }
   hidden_free(&s);
   hidden_close(&d);
+  unsetenv("HONE_LOG");
 }
 
 /* Refinement does not read A for a b that is not finite, or tiny: factors by

@@ -157,23 +157,42 @@ TEST(lapack, hidden_factors_serve_threads_at_the_same_time) {
   hidden_close(&d);
 }
 
+/* In the child: rcond, x, and factors of the same array and of another one. */
+static int use_in_child(const hidden_calls *d, hidden_system *s) {
+  hidden_system other = hidden_make(s->n, 1, 0);
+  double rcond = -1.0;
+  alarm(60);
+  hidden_gecon(d, s, '1', 1.0, &rcond);
+  hidden_getrs(d, s, 'N');
+  bool good = rcond > 0.0 && hidden_backward_error(s, 'N') <= SUP_LIMIT;
+  hidden_getrf(d, &other);
+  hidden_getrs(d, &other, 'N');
+  good = good && hidden_backward_error(&other, 'N') <= SUP_LIMIT;
+  hidden_reset(s);
+  hidden_getrf(d, s);
+  hidden_getrs(d, s, 'N');
+  return good && hidden_backward_error(s, 'N') <= SUP_LIMIT ? 0 : 1;
+}
+
+/* From order 512 on, they lie on a GPU where there is one. */
 TEST(lapack, hidden_factors_serve_the_child_of_a_fork) {
-  hidden_calls d = hidden_open(NULL, NULL);
-  REQUIRE(d.getrf != NULL);
-  hidden_system s = hidden_make(90, 1, 0);
-  hidden_getrf(&d, &s);
-  fflush(NULL);
-  const pid_t child = fork();
-  if (child == 0) {
-    hidden_getrs(&d, &s, 'N');
-    _exit(hidden_backward_error(&s, 'N') <= SUP_LIMIT ? 0 : 1);
+  static const int orders[] = {90, 600};
+  for (int i = 0; i < 2; i++) {
+    hidden_calls d = hidden_open(NULL, NULL);
+    REQUIRE(d.getrf != NULL);
+    hidden_system s = hidden_make(orders[i], 1, 0);
+    hidden_getrf(&d, &s);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0)
+      _exit(use_in_child(&d, &s));
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK_EQ_INT(status, 0);
+    check_solves(&d, &s);
+    hidden_free(&s);
+    hidden_close(&d);
   }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK_EQ_INT(status, 0);
-  check_solves(&d, &s);
-  hidden_free(&s);
-  hidden_close(&d);
 }
 
 /* Parent and child go on with numbers of their own. */
