@@ -9,6 +9,7 @@ extern "C" {
 #include "gpu_sp/calls.h"
 #include "gpu_sp/launch.h"
 
+#include <string>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -123,11 +124,14 @@ TEST(emulated_devices, a_solver_works_on_its_own) {
   REQUIRE(hone_solver_create(&solver, n, &options) == HONE_OK);
   for (int turn = 0; turn < 2; turn++) {
     int here = -1;
-    REQUIRE(hone_solver_factor(solver, a.data(), n, nullptr) == HONE_OK);
+    hone_report report = HONE_REPORT_INIT;
+    REQUIRE(hone_solver_factor(solver, a.data(), n, &report) == HONE_OK);
+    CHECK(std::string(report.reason).empty()); /* or the host has done it */
     MUST(cudaSetDevice(0));
     CHECK_EQ_INT(hone_solver_solve(solver, 1, b.data(), n, x.data(), n, nullptr,
-                                   nullptr),
+                                   &report),
                  HONE_OK);
+    CHECK(std::string(report.reason).empty());
     CHECK_NEAR(x[0], 1.0 / (4.0 * n - 1.0), 1e-15);
     MUST(cudaGetDevice(&here));
     CHECK_EQ_INT(here, 0);
