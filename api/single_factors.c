@@ -37,9 +37,9 @@ struct hone_single_factors {
 enum { FREE = 0 };
 
 enum {
-  RANGE = 60,        /* entries within 2^+-RANGE are factored as they are */
-  THREADS_FROM = 800 /* orders from which engines of the host solve by several
-                        threads */
+  RANGE = 60,         /* entries within 2^+-RANGE are factored as they are */
+  THREADS_FROM = 1000 /* orders from which engines of the host solve by several
+                         threads */
 };
 
 /* ---- Scaling by one power of two ----------------------------------------- */

@@ -42,17 +42,21 @@ void account(void *self, hone_account *out) {
            c->spd ? "" : sections[c->choices.sections]);
 }
 
-/* A member that does as 'member' does, aside, on the engine's own device: the
-   caller's thread may have another one that is current by now. */
+/* A member that does as 'member' does, aside, on the engine's own device, where
+   the caller's thread has another one that is current by now. */
 template <auto member> struct on_its_device;
 template <class R, class... P, R (*member)(void *, P...)>
 struct on_its_device<member> {
   static R call(void *self, P... p) {
     const hone_cuda *c = static_cast<const hone_cuda *>(self);
+    int current = -1;
+    if (c == nullptr || cudaGetDevice(&current) != cudaSuccess ||
+        current == c->ordinal)
+      return hone_cuda_aside<member>::call(self, p...);
+    const hone_cuda_uncaptured meanwhile;
     const hone_cuda_current callers;
-    if (c != nullptr && c->ordinal != callers.ordinal())
-      (void)cudaSetDevice(c->ordinal); /* if it fails, what follows does */
-    return hone_cuda_aside<member>::call(self, p...);
+    (void)cudaSetDevice(c->ordinal); /* if it fails, launches will */
+    return member(self, p...);
   }
 };
 

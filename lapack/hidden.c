@@ -151,24 +151,28 @@ static void take_diagonal(const hone_lapack_hidden *h) {
   }
 }
 
-static bool hidden(const hone_lapack_factors *f, bool at_once) {
+static const char NO_ROOM_SAYS[] = "no room for hidden factors, ";
+typedef enum hiding { HIDDEN, REFUSED, NO_ROOM } hiding;
+
+static hiding hidden(const hone_lapack_factors *f, bool at_once) {
   hone_lapack_hidden *h = hone_lapack_hidden_new(f, at_once);
+  hiding result = REFUSED;
   if (h == NULL)
-    return false;
+    return NO_ROOM;
   h->threads = hone_lapack_real_threads(f->at);
-  bool good = hone_lapack_hidden_factor(h) == 0;
-  if (good) {
+  if (hone_lapack_hidden_factor(h) == 0) {
     take_diagonal(h);
     tag_diagonal(h);
-    good = trial(h) && hone_lapack_hidden_put(h);
-    if (!good)
+    if (trial(h))
+      result = hone_lapack_hidden_put(h) ? HIDDEN : NO_ROOM;
+    if (result != HIDDEN)
       restore_diagonal(h);
   }
-  if (good)
+  if (result == HIDDEN)
     hone_lapack_no_exchanges(f);
   else
     hone_lapack_hidden_free(h);
-  return good;
+  return result;
 }
 
 static bool too_small(const hone_lapack_factors *f) {
@@ -216,12 +220,16 @@ static bool hide(const hone_lapack_factors *f, bool at_once, const char **why) {
   *why = "single refused before, ";
   if (hone_lapack_spares(&site))
     return false;
-  *why = "single refused, ";
   hone_float_enter(&callers);
-  const bool done = hidden(&site, at_once);
+  const hiding result = hidden(&site, at_once);
   hone_float_leave(&callers);
-  hone_lapack_tried(&site, done);
-  return done;
+  if (result != NO_ROOM) {
+    *why = "single refused, ";
+    hone_lapack_tried(&site, result == HIDDEN);
+  } else {
+    *why = NO_ROOM_SAYS;
+  }
+  return result == HIDDEN;
 }
 
 bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
@@ -236,10 +244,12 @@ bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
   const bool done = hide(f, at_once, &why);
   if (done)
     hone_lapack_put(f->at, info, 0);
-  if (done || strcmp(why, "single refused, ") == 0)
+  const bool no_room = strcmp(why, NO_ROOM_SAYS) == 0;
+  if (done || no_room || strcmp(why, "single refused, ") == 0)
     hone_lapack_log(name, f->n, 0,
-                    done ? "single, factors hidden"
-                         : "single refused, LAPACK's factors follow",
+                    done      ? "single, factors hidden"
+                    : no_room ? "no room for hidden factors, LAPACK's follow"
+                              : "single refused, LAPACK's factors follow",
                     HONE_NAN, start_ms);
   return done;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Factors that the caller does not read. dgetrf_ and dpotrf_ may then factor a
-   copy of A in single precision and hide the factors here. In the caller's
-   array A stays, except for its diagonal, which becomes a tag: NaN, of which
-   the bits of the first tell under which number the factors are found, and
-   those of the others depend on the diagonal. Tags survive copying. Whoever
-   reads L and U all the same finds NaN.
+/* Factors that the caller does not read. dgetrf_ and dpotrf_ may then have A
+   factored in single precision, by the library or as a copy by the caller's
+   LAPACK, and hide the factors here. In the caller's array A stays, except for
+   its diagonal, which becomes a tag: NaN, of which the bits of the first tell
+   under which number the factors are found, and those of the others depend on
+   the diagonal. Tags survive copying. Whoever reads L and U all the same finds
+   NaN.
 
    dgetrs_, dgecon_ and dgetri_ know the tag (hidden.c). They check that all
    entries are those that dgetrf_ left, by a hash; if not, or if the factors are
@@ -56,7 +57,7 @@ hone_lapack_hidden *hone_lapack_hidden_new(const hone_lapack_factors *f,
 /* Frees what was not put into the store. */
 void hone_lapack_hidden_free(hone_lapack_hidden *hidden);
 /* Puts it into the store, which may free others, and owns it from now on.
-   Returns false, and does nothing, if so much memory is not allowed. */
+   Returns false, and puts nothing in, if so much memory is not allowed. */
 bool hone_lapack_hidden_put(hone_lapack_hidden *hidden);
 
 typedef enum hone_lapack_tag {

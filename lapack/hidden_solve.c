@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/float_environment.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,6 +299,8 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   const bool same = f->ipiv == NULL || exchanges_are_ours(f);
   if (tag == HONE_LAPACK_KNOWN && same && (h->at_once || unchanged(h, f))) {
     rcond_known(f, norm, anorm, h, rcond);
+    if (isnan(*rcond) && !isnan(anorm))
+      say(name, f, NO_FACTORS);
     hone_lapack_log(name, f->n, 0, "with hidden factors", HONE_NAN, start_ms);
   } else {
     say(name, f, UNKNOWN_TAG);

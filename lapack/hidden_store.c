@@ -176,6 +176,13 @@ static void empty(hone_lapack_hidden *h) {
   count(h, 1);
 }
 
+/* Frees those of the library, and leaves LAPACK's. */
+static void give_device_up(hone_lapack_hidden *h) {
+  count(h, -1);
+  discard_lu(h);
+  count(h, 1);
+}
+
 /* The memory of a matrix that will be put in. */
 typedef struct request {
   int64_t bytes, device_bytes;
@@ -209,8 +216,10 @@ static bool make_room(const request *r) {
       if ((*at)->users == 0 && (*at)->overwritten)
         oldest = at;
     }
-    if (last != NULL)
+    if (last != NULL && host_is_full(r))
       empty(last);
+    else if (last != NULL)
+      give_device_up(last);
     else if (oldest != NULL && host_is_full(r))
       forget(oldest);
     else
@@ -350,6 +359,11 @@ void hone_lapack_hidden_add(hone_lapack_hidden *hidden, void *in_double,
     count(hidden, -1);
     hidden->in_double = in_double;
     hidden->exchanges_double = exchanges;
+    if (hidden->users == 1) { /* nobody else solves with the others */
+      discard_lu(hidden);
+      free(hidden->single);
+      hidden->single = NULL;
+    }
     count(hidden, 1);
     in_double = exchanges = NULL;
     make_room(&nothing);
@@ -383,7 +397,8 @@ void hone_lapack_hidden_overwritten(const hone_lapack_factors *f) {
   lock_store();
   for (hone_lapack_hidden *h = store.first; h != NULL; h = h->next) {
     const uintptr_t start = (uintptr_t)h->f.a;
-    const uintptr_t end = start + (uintptr_t)(h->f.lda * h->f.n) * number;
+    const uintptr_t end =
+        start + (uintptr_t)(h->f.lda * h->f.n * h->f.parts) * sizeof(double);
     if (!h->overwritten && start < to && from < end) {
       h->overwritten = true;
       if (h->users == 0)

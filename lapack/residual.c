@@ -383,8 +383,10 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
   stripe stripes[STRIPES];
   const int64_t n = g->n;
   const bool shared = n * n * HONE_PARTS >= WORTH;
-  const int64_t threads = shared ? between(1, g->threads, STRIPES) : 1;
+  int64_t threads = shared ? between(1, g->threads, STRIPES) : 1;
   supply rest = {.piece = piece_of(g, threads)};
+  if (g->uplo == 0) /* no more than there are pieces */
+    threads = HONE_MIN(threads, (n + rest.piece - 1) / rest.piece);
   const int64_t count = divide(stripes, threads, &rest, g, open);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
