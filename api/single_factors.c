@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,9 +193,18 @@ static int make_factors(hone_single_factors *f, const hone_options *o) {
   return st;
 }
 
-/* In the child of a fork nothing of a device exists. */
+/* This library is never unloaded: its function runs when the process ends. */
+static bool ending;
+static void note_the_end(void) { ending = true; }
+__attribute__((constructor)) static void watch_the_end(void) {
+  (void)atexit(note_the_end);
+}
+
+/* In the child of a fork nothing of a device exists, and at the end of the
+   process nothing may be asked of its driver, which takes back what is there.
+ */
 static bool is_lost(const hone_single_factors *f) {
-  return f->account.device && f->process != getpid();
+  return f->account.device && (ending || f->process != getpid());
 }
 
 static void destroy_factors(hone_single_factors *f) {

@@ -408,15 +408,10 @@ void hone_lapack_hidden_overwritten(const hone_lapack_factors *f) {
   unlock_store();
 }
 
-/* Matrices that other threads are using are freed when these release them. This
-   runs when the process ends, too, where nothing may be asked of a device any
-   more: what lies there stays until the driver takes it back. */
+/* Matrices that other threads are using are freed when these release them. */
 __attribute__((destructor)) static void forget_all(void) {
   lock_store();
-  for (hone_lapack_hidden **at = &store.first; *at != NULL;)
-    if ((*at)->lu != NULL && (*at)->lu_account.device)
-      at = &(*at)->next;
-    else
-      forget(at);
+  while (store.first != NULL)
+    forget(&store.first);
   unlock_store();
 }

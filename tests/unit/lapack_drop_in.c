@@ -60,9 +60,22 @@ drop_in drop_in_open(const char *crossover, const char *factors) {
   return d;
 }
 
+/* The library that the drop-in has loaded keeps a device's memory. */
+static void release_kept(void) {
+  void *library = dlopen("libhone.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == NULL)
+    return;
+  int64_t (*release)(void) =
+      (int64_t(*)(void))dlsym(library, "hone_release_kept");
+  if (CHECK(release != NULL))
+    (void)release();
+  dlclose(library);
+}
+
 void drop_in_close(drop_in *d) {
   if (d->library != NULL)
     dlclose(d->library);
+  release_kept();
   unsetenv("HONE_LAPACK_CROSSOVER");
   unsetenv("HONE_LAPACK_FACTORS");
   if (keeps)
