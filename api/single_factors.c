@@ -100,8 +100,8 @@ static bool in_range(double most) {
 
 /* ---- Making factors ------------------------------------------------------ */
 
-/* Engines whose memory is enough where another's is not do without it here:
-   they are slower than the next one. */
+/* An engine that puts the factors into host memory, where a device has too
+   little, is left out: the host's own engine follows. */
 static bool serves(const hone_step *step) {
   const hone_engine *e = step->engine;
   return e->precision == 32 && e->applies == NULL && !e->spare &&
@@ -144,8 +144,8 @@ static int factor(hone_single_factors *f, one_power *power) {
   const bool fits = in_range(most);
   if (most <= 0.0 || (likely && fits))
     return HONE_SINGULAR;
-  /* A power of two that double does not have leaves larger or smaller entries,
-     which single precision has all the same. */
+  /* Where double does not have that power of two, the nearest one that it has
+     leaves the largest entry within the range of single precision. */
   const int exponent =
       fits ? 0 : HONE_MAX(-HONE_MAX_EXP, HONE_MIN(-ilogb(most), HONE_MAX_EXP));
   return factor_scaled(f, power, exponent);
@@ -194,7 +194,7 @@ static int make_factors(hone_single_factors *f, const hone_options *o) {
 }
 
 /* This library is never unloaded: its function runs when the process ends. */
-static bool ending;
+static atomic_bool ending;
 static void note_the_end(void) { ending = true; }
 __attribute__((constructor)) static void watch_the_end(void) {
   (void)atexit(note_the_end);
@@ -215,7 +215,7 @@ static void destroy_factors(hone_single_factors *f) {
   hone_mem_put(&mem, f);
 }
 
-/* The threads sleep only while they are needed: a program may hold factors of
+/* The pool has its threads during a call only: a program may hold factors of
    many matrices. */
 static void open_pool(hone_single_factors *f, const hone_options *o) {
   const int most = o->threads > 0 ? o->threads : hone_threads_wanted();

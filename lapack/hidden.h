@@ -113,8 +113,8 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
    and the call is done: A is NaN, or *info says that it is singular. */
 hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
                                           void **exchanges, void *info);
-/* Rounds A and factors it in single precision; returns INFO, and not 0 either
-   if A is not finite or zero. */
+/* Factors A in single precision. Returns 0, or another number if the factors
+   are of no use: INFO, or -1 if A is not finite or zero, or without memory. */
 int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden);
 /* Computes rcond of A, whose norm is said to be 1, with factors in single
    precision; returns INFO, which is not 0 without memory either. */

@@ -42,6 +42,14 @@ static void check_only_diagonal(const hidden_system *s) {
         return;
 }
 
+static void check_transposes(const hidden_calls *d, hidden_system *s) {
+  for (const char *trans = "NTC"; *trans != '\0'; trans++) {
+    hidden_getrs(d, s, *trans);
+    CHECK_EQ_INT(s->info, 0);
+    CHECK_LE(hidden_backward_error(s, *trans), SUP_LIMIT);
+  }
+}
+
 HIDDEN_TEST(solves_with_lu_of_any_order_and_transpose) {
   hidden_calls d = hidden_open(NULL, NULL);
   REQUIRE(d.getrf != NULL);
@@ -51,11 +59,7 @@ HIDDEN_TEST(solves_with_lu_of_any_order_and_transpose) {
     CHECK_EQ_INT(s.info, 0);
     CHECK(tagged(&s));
     check_only_diagonal(&s);
-    for (const char *trans = "NTC"; *trans != '\0'; trans++) {
-      hidden_getrs(&d, &s, *trans);
-      CHECK_EQ_INT(s.info, 0);
-      CHECK_LE(hidden_backward_error(&s, *trans), SUP_LIMIT);
-    }
+    check_transposes(&d, &s);
     hidden_free(&s);
   }
   hidden_close(&d);
@@ -169,11 +173,7 @@ HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
   hidden_getrf(&d, &s);
   CHECK(tagged(&s));
   check_only_diagonal(&s);
-  for (const char *trans = "NTC"; *trans != '\0'; trans++) {
-    hidden_getrs(&d, &s, *trans);
-    CHECK_EQ_INT(s.info, 0);
-    CHECK_LE(hidden_backward_error(&s, *trans), SUP_LIMIT);
-  }
+  check_transposes(&d, &s);
   hidden_gecon(&d, &s, '1', 1.0, &rcond);
   char *log = log_stop(&capture);
   CHECK_CONTAINS(log, "with hidden factors in single");

@@ -169,8 +169,8 @@ TEST_OF(single_factors_cuda, serve_entries_of_any_size) {
   check_scales(HONE_DEVICE_CUDA);
 }
 
-/* What is looked at first, the first column and the diagonal, says nothing of
-   the entries that do not fit in single precision. */
+/* The first column and the diagonal are looked at first. They say nothing of
+   other entries, which may not fit in single precision. */
 TEST_OF(single_factors, see_large_entries_elsewhere) {
   known k = make_known(60, HONE_DEVICE_CPU);
   sup_rng rng = {1};
