@@ -26,8 +26,10 @@ typedef struct hone_trial {
                          products are made of three FP16 products each */
   int64_t ahead_from; /* orders from which the next panel is factored beside
                          the update */
-  int64_t rows_from;  /* orders from which rows of U are computed ahead on a
-                         stream of their own */
+  int64_t rows_from;  /* orders from which the next panel's columns are updated
+                         on a stream of their own, while one is factored */
+  int64_t decide;     /* rows below a panel from which the products beside it
+                         take longer than it does: see outer_panels.cu */
   int64_t outer;      /* columns of an outer panel */
   int64_t strip;      /* columns that the trailing update takes at once */
   double beside;      /* floating-point operations of products that one

@@ -259,11 +259,13 @@ struct hone_cuda {
   int panel_count, panel_room, moves_count, moves_room;
   int split_panel;     /* the panel whose parts lp holds; -1: none */
   int64_t split_end;   /* Cholesky: lp has its columns up to here */
-  int64_t ahead_end;   /* LU: while a panel is factored, its rows of U are
-                          computed in the columns behind it up to here;
-                          0: none */
-  int64_t behind_end;  /* likewise of the next panel: the present update begins
-                          with its columns; 0: with all */
+  int64_t ahead_end;   /* LU: while a panel is factored, the columns behind it
+                          up to here are updated; 0: none */
+  bool rows_alone;     /* but its rows of U alone are computed there */
+  int64_t searched;    /* the largest entry of so many rows of U is known */
+  int64_t behind_end;  /* the present products begin with the columns up to
+                          here, those of the panel behind the next one; 0: with
+                          all */
   hone_task meanwhile; /* what the host does in the present factorization
                           while the device completes it, or NULL; with */
   void *meanwhile_ctx;
@@ -282,8 +284,8 @@ struct hone_cuda {
   hone_cuda_forms forms;
 };
 
-/* Returns true if rows of U that are computed ahead have a stream of their own:
-   not 'work'. */
+/* Returns true if the next panel's columns are updated on a stream of their
+   own: not 'work'. */
 inline bool hone_cuda_ahead_is_apart(const hone_cuda *c) {
   return c->forms.ahead.stream && c->forms.ahead.stream != c->work;
 }

@@ -277,13 +277,8 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
     return HONE_OK;
   if (c->pieces == HONE_SPLIT_NONE)
     return product_of_floats(c, on, columns < p->w ? columns : p->w, p, b);
-  if (!three_products(c))
-    return product_of_parts(c, on, 0, wide, p, b);
-  if (inner == p->count)
-    return product_of_parts(c, on, 0, 3 * wide, p, b);
-  int st = product_of_parts(c, on, 0, 2 * wide, p, b);
-  TRY(product_of_parts(c, on, (int64_t)p->count * 2 * HONE_WIDE, wide, p, b));
-  return st;
+  return product_of_parts(c, on, first_place(c, inner, p->count),
+                          three_products(c) ? 3 * wide : wide, p, b);
 }
 
 /* Updates the rows r0 .. r1-1 in the columns c0 .. c1-1, down to the diagonal.

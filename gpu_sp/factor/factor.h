@@ -167,7 +167,8 @@ struct hone_operand {
 /* Splits L[i0:n, k:k+w], the strictly lower triangle alone: float c of row i
    goes to out[(i - i0) * ldo + place + c], in HONE_WIDE columns, of which those
    behind column w are zero. If w > HONE_PANEL, every HONE_PANEL columns are
-   split like this; their places lie 256 (lo, hi) or 128 (hh) apart. */
+   split like this; their places lie 256 before (lo, hi) or 128 behind (hh)
+   those of the columns before them. */
 cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream);
@@ -265,8 +266,8 @@ cudaError_t hone_cuda_compose(const hone_moves *moves, int panels, int *dst,
    NaN. */
 cudaError_t hone_cuda_largest(int64_t n, const float *f, int64_t ld,
                               unsigned *max, cudaStream_t stream);
-/* Finds the largest magnitude in the upper triangle alone. */
-cudaError_t hone_cuda_largest_u(int64_t n, const float *f, int64_t ld,
-                                unsigned *max, cudaStream_t stream);
+/* Finds the largest magnitude in the upper triangle's first rows alone. */
+cudaError_t hone_cuda_largest_u(int64_t n, int64_t rows, const float *f,
+                                int64_t ld, unsigned *max, cudaStream_t stream);
 
 #endif

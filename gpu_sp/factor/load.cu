@@ -123,7 +123,7 @@ namespace {
 int clear(hone_cuda *c) {
   c->column_count = c->panel_count = c->moves_count = 0;
   c->split_panel = -1;
-  c->ahead_end = c->behind_end = 0;
+  c->ahead_end = c->behind_end = c->searched = 0;
   c->room = {};
   c->host_flushed = 0;
   int st = hone_cuda_forms_clear(c);

@@ -142,11 +142,32 @@ int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w) {
   return st;
 }
 
-int hone_cuda_finish(hone_cuda *c) {
+namespace {
+
+/* Inverts the diagonal blocks and finds the largest entry of U, on the stream
+   'on'. */
+int invert_and_search(hone_cuda *c, cudaStream_t on) {
+  const int64_t from = c->searched;
   int st = CALL(hone_cuda_invert_blocks(c->n, c->f, c->ld, c->lower,
-                                        c->spd ? nullptr : c->upper, c->work));
-  TRY_CUDA(
-      hone_cuda_largest_u(c->n, c->f, c->ld, c->top + c->column_room, c->work));
+                                        c->spd ? nullptr : c->upper, on));
+  TRY_CUDA(hone_cuda_largest_u(c->n - from, c->n - from,
+                               hone_cuda_f_at(c, from, from), c->ld,
+                               c->top + c->column_room, on));
+  return st;
+}
+
+} // namespace
+
+/* With look-ahead the LU does so on the stream of the panels, while the last
+   rows of L are moved. */
+int hone_cuda_finish(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  const bool beside = f->side.stream && !c->spd;
+  int st = invert_and_search(c, beside ? f->side.stream : c->work);
+  if (beside) {
+    TRY_CUDA(cudaEventRecord(f->factored, f->side.stream));
+    TRY_CUDA(cudaStreamWaitEvent(c->work, f->factored, 0));
+  }
   if (c->one_triangle && c->a) { /* whose other triangle is copied on feed */
     TRY_CUDA(cudaEventRecord(c->columns->in_f, c->feed));
     TRY_CUDA(cudaStreamWaitEvent(c->work, c->columns->in_f, 0));

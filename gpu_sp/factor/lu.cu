@@ -55,13 +55,8 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
     return HONE_OK;
   if (c->pieces == HONE_SPLIT_NONE)
     return product_of_floats(c, on, columns < p->w ? columns : p->w, p, b);
-  if (!three_products(c))
-    return product_of_parts(c, on, 0, wide, p, b);
-  if (inner == p->count)
-    return product_of_parts(c, on, 0, 3 * wide, p, b);
-  int st = product_of_parts(c, on, 0, 2 * wide, p, b);
-  TRY(product_of_parts(c, on, (int64_t)p->count * 2 * HONE_WIDE, wide, p, b));
-  return st;
+  return product_of_parts(c, on, first_place(c, inner, p->count),
+                          three_products(c) ? 3 * wide : wide, p, b);
 }
 
 int update_below(hone_cuda *c, const hone_cuda_queue &on,
@@ -83,16 +78,20 @@ int split_inner_l(hone_cuda *c, const hone_cuda_queue &on,
 }
 
 /* Splits all inner panels of L into the operand of products of the stream
-   work. */
+   work, when the stream ahead has read it. */
 int split_all_l(hone_cuda *c, const hone_cuda_panel_info *p,
                 cudaStream_t stream) {
   const int64_t i0 = p->k + inner_width(p, 0);
+  int st = HONE_OK;
+  if (hone_cuda_ahead_is_apart(c) && stream != c->forms.ahead.stream)
+    st = CALL(cudaStreamWaitEvent(stream, c->forms.read, 0));
   c->split_panel = (int)(p - c->panels);
-  return CALL(hone_cuda_split_l(matrix_f(c), i0, p->k, p->w,
-                                {c->pieces, c->scale,
-                                 parts_at(c->lp, (i0 - p->k) * c->ldl), c->ldl,
-                                 place_of(c, 0, p->count), overflow_flag(c)},
-                                stream));
+  TRY_CUDA(hone_cuda_split_l(matrix_f(c), i0, p->k, p->w,
+                             {c->pieces, c->scale,
+                              parts_at(c->lp, (i0 - p->k) * c->ldl), c->ldl,
+                              place_of(c, 0, p->count), overflow_flag(c)},
+                             stream));
+  return st;
 }
 
 /* Does so once for all updates by this panel. */
@@ -140,6 +139,15 @@ int factor_inner(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
   return st;
 }
 
+/* ---- The columns of the next outer panel -------------------------------- */
+
+/* Records on the stream 'on' that the columns of the next panel, from c0 on,
+   are up to date. */
+int record_ready(hone_cuda *c, int64_t c0, cudaStream_t on) {
+  c->forms.ready_at = c0;
+  return CALL(cudaEventRecord(c->forms.ready, on));
+}
+
 /* Lets the stream ahead begin with the columns from c0 on when they are up to
    date with the panel before. */
 int start_ahead(hone_cuda *c, int64_t c0) {
@@ -150,47 +158,100 @@ int start_ahead(hone_cuda *c, int64_t c0) {
                                   f->behind_at == c0 ? f->behind : f->busy, 0));
 }
 
-/* Lets the stream work wait for the rows of U that were computed ahead, while
-   the panel stream splits L for the products, whose operand the update before
-   has read by then. */
-int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
-                 const hone_cuda_panel_info *p) {
-  hone_cuda_forms *f = &c->forms;
-  int st = HONE_OK;
-  if (hone_cuda_ahead_is_apart(c)) {
-    st = CALL(cudaEventRecord(f->rows, f->ahead.stream));
-    TRY_CUDA(cudaStreamWaitEvent(c->work, f->rows, 0));
-  }
-  TRY_CUDA(cudaStreamWaitEvent(on.stream, f->busy, 0));
-  TRY(split_all_l(c, p, on.stream));
-  return st;
+/* Returns the queue with the place of the inner panel's L. */
+hone_cuda_queue queue_with_slot(const hone_cuda *c, hone_cuda_queue on,
+                                int inner) {
+  if (c->ahead_end > 0 && c->forms.slots > 1)
+    on.lp = parts_at(on.lp, inner * c->n * on.ldl);
+  return on;
+}
+
+/* Lets the inner panel's L be written when the stream ahead has read the one
+   that was there. */
+int wait_for_slot(hone_cuda *c, const hone_cuda_queue &on) {
+  if (c->ahead_end == 0 || c->forms.slots > 1)
+    return HONE_OK;
+  return CALL(cudaStreamWaitEvent(on.stream, c->forms.used, 0));
 }
 
 /* Moves the rows of the next outer panel's columns and computes this inner
-   panel's rows of U in them, on the stream ahead, while the next inner panel is
-   being factored. */
-int compute_rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
-                       const hone_cuda_panel_info *p, int inner) {
+   panel's rows of U in them, on the stream ahead, when it has been followed. */
+int rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
+               const hone_cuda_panel_info *p, int inner) {
   hone_cuda_forms *f = &c->forms;
   const hone_cuda_queue &ahead = f->ahead;
   const int64_t k = inner_start(p, inner), c0 = p->k + p->w;
-  int st = HONE_OK;
-  if (c->ahead_end == 0)
-    return st;
-  if (inner == 0)
-    st = start_ahead(c, c0);
+  const bool alone = c->rows_alone;
+  int st = inner == 0 ? start_ahead(c, c0) : (int)HONE_OK;
   TRY_CUDA(cudaEventRecord(f->moved, on.stream));
   TRY_CUDA(cudaStreamWaitEvent(ahead.stream, f->moved, 0));
-  TRY_CUDA(hone_cuda_rows(matrix_f(c),
-                          {k, inner_width(p, inner), c0, c->ahead_end,
-                           c->moves + p->first + inner, k - p->k},
-                          {c->pieces, scale_at(c, c0), ahead.up, ahead.ldu,
-                           place_of(c, inner, p->count), overflow_flag(c)},
-                          ahead.stream));
-  if (inner + 1 == p->count)
-    TRY(finish_ahead(c, on, p));
+  TRY_CUDA(
+      hone_cuda_rows(matrix_f(c),
+                     {k, inner_width(p, inner), c0, c->ahead_end,
+                      c->moves + p->first + inner, alone ? k - p->k : 0},
+                     {c->pieces, scale_at(c, c0), ahead.up, ahead.ldu,
+                      alone ? place_of(c, inner, p->count) : place_of(c, 0, 1),
+                      overflow_flag(c)},
+                     ahead.stream));
   return st;
 }
+
+/* Updates the rows below the inner panel 'one' in the columns of the next outer
+   panel by those rows of U, on the stream ahead. It begins when the next inner
+   panel can be factored, which so has its multiprocessors first; behind the
+   last one when its L is split, which nothing else has needed. */
+int update_ahead(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int inner,
+                 const hone_cuda_panel_info *one) {
+  hone_cuda_forms *f = &c->forms;
+  hone_cuda_queue ahead = f->ahead;
+  const int64_t c0 = p->k + p->w;
+  const bool last = inner + 1 == p->count;
+  int st = last ? split_inner_l(c, on, one) : (int)HONE_OK;
+  ahead.lp = on.lp;
+  ahead.ldl = on.ldl;
+  if (last || hone_cuda_ahead_is_apart(c)) {
+    TRY_CUDA(cudaEventRecord(f->updated, on.stream));
+    TRY_CUDA(cudaStreamWaitEvent(ahead.stream, f->updated, 0));
+  }
+  TRY(update_below(c, ahead, one, c0, c->ahead_end, c->n, c0));
+  if (f->slots == 1)
+    TRY_CUDA(cudaEventRecord(f->used, ahead.stream));
+  return st;
+}
+
+/* Records that the columns of the next panel, from c0 on, are up to date, if
+   they are, and splits L for the other products, beside what is left to be
+   done. The update before must have read the operand by then. */
+int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int64_t c0) {
+  hone_cuda_forms *f = &c->forms;
+  const bool apart = hone_cuda_ahead_is_apart(c);
+  const cudaStream_t ahead = f->ahead.stream;
+  const cudaStream_t splits = apart && !c->rows_alone ? ahead : on.stream;
+  int st = HONE_OK;
+  if (!c->rows_alone)
+    st = record_ready(c, c0, ahead);
+  if (c->rows_alone || c->ahead_end < c->n) {
+    TRY_CUDA(cudaStreamWaitEvent(splits, f->busy, 0));
+    TRY(split_all_l(c, p, splits));
+  }
+  if (apart && c->rows_alone) {
+    hone_cuda_queue all = f->ahead;
+    all.lp = f->main.lp;
+    all.ldl = f->main.ldl;
+    TRY_CUDA(cudaEventRecord(f->updated, splits));
+    TRY_CUDA(cudaStreamWaitEvent(ahead, f->updated, 0));
+    TRY(update_below(c, all, p, c0, c->ahead_end, c->n, c0));
+    TRY_CUDA(cudaEventRecord(f->read, ahead));
+    TRY(record_ready(c, c0, ahead));
+  }
+  if (apart)
+    TRY_CUDA(cudaEventRecord(f->split, ahead));
+  return st;
+}
+
+/* ---- The steps ----------------------------------------------------------- */
 
 /* Moves rows in the columns from .. k-1 and on the right of inner panel 'one'
    up to end-1, computes its rows of U in the latter, and splits L. */
@@ -201,7 +262,7 @@ int follow_panel(hone_cuda *c, const hone_cuda_queue &on,
   int st = HONE_OK;
   if (right < end && c->choices.sections == HONE_BLOCK_ROWS_AUTO)
     return CALL(hone_cuda_follow_panel(
-        matrix_f(c), {one->k, one->w, right, end, m, 0}, from,
+        matrix_f(c), {one->k, one->w, right, end, m}, from,
         {c->pieces, scale_at(c, right), on.up, on.ldu, place_of(c, 0, 1),
          overflow_flag(c)},
         {c->pieces, c->scale, parts_at(on.lp, one->w * on.ldl), on.ldl,
@@ -217,17 +278,25 @@ int follow_panel(hone_cuda *c, const hone_cuda_queue &on,
   return st;
 }
 
-/* Factors inner panel 'inner' and updates the rest of its outer panel. */
-int inner_step(hone_cuda *c, const hone_cuda_queue &on,
+/* Factors inner panel 'inner' and updates the rest of its outer panel, and the
+   columns of the next one. */
+int inner_step(hone_cuda *c, const hone_cuda_queue &queue,
                const hone_cuda_panel_info *p, int inner) {
   const int64_t k = inner_start(p, inner);
   const int64_t w = inner_width(p, inner), end = p->k + p->w;
   const hone_cuda_panel_info one = {k, w, p->first + inner, 1};
+  const hone_cuda_queue on = queue_with_slot(c, queue, inner);
   int st = factor_inner(c, on, p->first + inner, k, w);
+  TRY(wait_for_slot(c, on));
   TRY(follow_panel(c, on, &one, p->k, end));
-  TRY(compute_rows_ahead(c, on, p, inner));
+  if (c->ahead_end > 0)
+    TRY(rows_ahead(c, on, p, inner));
   if (k + w < end)
     TRY(update_below(c, on, &one, k + w, end, c->n, k + w));
+  if (c->ahead_end > 0 && !c->rows_alone)
+    TRY(update_ahead(c, on, p, inner, &one));
+  if (c->ahead_end > 0 && inner + 1 == p->count)
+    TRY(finish_ahead(c, on, p, end));
   return st;
 }
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, LARGEST_BLOCKS = 528 };
 
 /* ---- Row moves --------------------------------------------------------- */
 
@@ -83,15 +83,26 @@ __global__ void __launch_bounds__(1024)
 /* The bits of nonnegative floats are ordered as the floats are. A thread block
    takes a row of n entries: all of it, or the upper triangle's part. */
 __global__ void __launch_bounds__(THREADS)
-    largest(int64_t n, bool upper, const float *f, int64_t ld, unsigned *max) {
-  const float *row = f + (int64_t)blockIdx.x * ld;
+    largest(int64_t n, int64_t rows, bool upper, const float *f, int64_t ld,
+            unsigned *max) {
+  constexpr int AT_ONCE = 8;
   unsigned top = 0;
-  const int64_t first = upper ? HONE_PARTS * (int64_t)blockIdx.x : 0;
-  for (int64_t j = first + threadIdx.x; j < HONE_PARTS * n; j += THREADS) {
-    const float v = fabsf(row[j]);
-    const unsigned bits = v <= 3.4e38F ? __float_as_uint(v) : 0x7f800000U;
-    top = bits > top ? bits : top;
-  }
+  const int64_t end = HONE_PARTS * n;
+  for (int64_t i = blockIdx.x; i < rows; i += gridDim.x)
+    for (int64_t j = (upper ? HONE_PARTS * i : 0) + threadIdx.x; j < end;
+         j += AT_ONCE * THREADS) {
+      const float *row = f + i * ld;
+      float v[AT_ONCE];
+#pragma unroll
+      for (int e = 0; e < AT_ONCE; e++)
+        v[e] = j + e * THREADS < end ? fabsf(row[j + e * THREADS]) : 0.0F;
+#pragma unroll
+      for (int e = 0; e < AT_ONCE; e++) {
+        const unsigned bits =
+            v[e] <= 3.4e38F ? __float_as_uint(v[e]) : 0x7f800000U;
+        top = bits > top ? bits : top;
+      }
+    }
   top = __reduce_max_sync(0xffffffffU, top);
   if (threadIdx.x % 32 == 0)
     atomicMax(max, top);
@@ -99,6 +110,13 @@ __global__ void __launch_bounds__(THREADS)
 
 unsigned blocks_of(int64_t count, int64_t each) {
   return (unsigned)((count + each - 1) / each);
+}
+
+/* Few thread blocks, each for several rows: others find room beside them, and
+   the last operation of each, which waits for others, is not repeated by row.
+ */
+unsigned blocks_of_largest(int64_t n) {
+  return n < LARGEST_BLOCKS ? (unsigned)n : (unsigned)LARGEST_BLOCKS;
 }
 
 } // namespace
@@ -133,14 +151,19 @@ cudaError_t hone_cuda_compose(const hone_moves *moves, int panels, int *dst,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_largest_u(int64_t n, const float *f, int64_t ld,
-                                unsigned *max, cudaStream_t stream) {
-  HONE_LAUNCH(largest, (unsigned)n, THREADS, 0, stream, n, true, f, ld, max);
+cudaError_t hone_cuda_largest_u(int64_t n, int64_t rows, const float *f,
+                                int64_t ld, unsigned *max,
+                                cudaStream_t stream) {
+  if (rows <= 0)
+    return cudaSuccess;
+  HONE_LAUNCH(largest, blocks_of_largest(rows), THREADS, 0, stream, n, rows,
+              true, f, ld, max);
   return cudaGetLastError();
 }
 
 cudaError_t hone_cuda_largest(int64_t n, const float *f, int64_t ld,
                               unsigned *max, cudaStream_t stream) {
-  HONE_LAUNCH(largest, (unsigned)n, THREADS, 0, stream, n, false, f, ld, max);
+  HONE_LAUNCH(largest, blocks_of_largest(n), THREADS, 0, stream, n, n, false, f,
+              ld, max);
   return cudaGetLastError();
 }

@@ -21,15 +21,22 @@ inline bool three_products(const hone_cuda *c) {
 
 /* Returns the places of the parts of inner panel 'inner' of 'count' along the
    inner dimension: first come, for all inner panels, the operands of the
-   products with low parts, then those of the products of high parts. */
+   products with low parts, the last inner panel's first, then those of the
+   products of high parts. So the operands of the first inner panels lie
+   together, from first_place on. */
 inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
   hone_split_place p = {-1, -1, (int64_t)inner * HONE_WIDE};
   if (three_products(c)) {
-    p.lo = (int64_t)inner * 2 * HONE_WIDE;
+    p.lo = (int64_t)(count - 1 - inner) * 2 * HONE_WIDE;
     p.hi = p.lo + HONE_WIDE;
     p.hh += (int64_t)count * 2 * HONE_WIDE;
   }
   return p;
+}
+
+/* Returns where the operands of the first 'inner' inner panels begin. */
+inline int64_t first_place(const hone_cuda *c, int inner, int count) {
+  return three_products(c) ? (int64_t)(count - inner) * 2 * HONE_WIDE : 0;
 }
 
 /* Returns the scale of the block column that holds the column. */

@@ -18,10 +18,10 @@
    their own. The columns of the next outer panel are brought up to date first.
    While that panel is being factored, on few of the multiprocessors (or with
    its diagonal blocks on the CPU), the update of the other columns goes on, and
-   so does that of block columns that have arrived by then. In the LU, each
-   inner panel's rows of U in the columns of the outer panel behind are computed
-   while the next inner panel is being factored, so that little is left between
-   two outer panels.
+   so does that of block columns that have arrived by then. In the LU, the
+   columns of the outer panel behind are updated by each inner panel while the
+   next one is being factored, so that little is left between two outer
+   panels.
 
    Read next: lu.cu and cholesky.cu for the steps. */
 #include "gpu_sp/factor/operands.h"
@@ -50,6 +50,8 @@ const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
 /* The floating-point operations that one multiprocessor does while an inner
    panel is factored. */
 const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
+/* See products_decide; measured on an H200. */
+const int64_t PRODUCTS_DECIDE = HONE_PARTS > 1 ? 4608 : 9216;
 enum {
   MORE_FOR_PARTS = 2, /* a panel of k parts is taken to last as long as k + 2
                          launches: one for the winners, and the division of the
@@ -114,7 +116,7 @@ int update_part_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
 }
 
 /* Does so, but updates the columns of the panel behind the next one before the
-   others, where rows of U are computed ahead in them. */
+   others, where that is wanted. */
 int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
                  int64_t to, int64_t end) {
   hone_cuda_forms *f = &c->forms;
@@ -143,22 +145,29 @@ int update_next(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
   return steps_of(c)->below(c, on, p, c0, c1, end, c0);
 }
 
+/* Computes the panel's rows of U in the columns c0 .. c1-1. */
+int compute_rows(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
+  const hone_cuda_steps *steps = steps_of(c);
+  int st = HONE_OK;
+  for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
+    const int64_t k = inner_start(p, inner);
+    if (inner > 0)
+      st = steps->product(c, on, p, inner,
+                          {k, inner_width(p, inner), c0, c1, c0});
+    TRY(steps->rows(c, on, p, inner, c0, c1));
+  }
+  return st;
+}
+
 /* Computes the panel's rows of U in the columns c0 .. c1-1, and updates the
    rows below, Cholesky's up to row end-1; a strip at a time. */
 int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
                   int64_t c1, int64_t end) {
-  const hone_cuda_steps *steps = steps_of(c);
-  const hone_cuda_queue &on = c->forms.main;
   int st = HONE_OK;
   for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
     const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
-    for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
-      const int64_t k = inner_start(p, inner);
-      if (inner > 0)
-        st = steps->product(c, on, p, inner,
-                            {k, inner_width(p, inner), at, to, at});
-      TRY(steps->rows(c, on, p, inner, at, to));
-    }
+    st = compute_rows(c, c->forms.main, p, at, to);
     TRY(update_below(c, p, at, to, end));
   }
   return st;
@@ -193,12 +202,22 @@ int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
   return has_look_ahead(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
 }
 
-/* Returns the end of the columns behind the panel, from c0 on, in which its
-   rows of U are computed while it is being factored: those of the next panel.
-   0: there are none. */
+/* Returns the end of the columns behind the panel, from c0 on, that are updated
+   while it is being factored: those of the next panel. 0: there are none. */
 int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
   const int64_t next = end_of_first_part(c, c0, end);
   return c->forms.ahead.stream && c0 < end && next - c0 <= c->strip ? next : 0;
+}
+
+/* Returns true if the products of a panel last longer than the chain of the
+   steps of the next one, which ends at column 'end'. While that one is
+   factored, the stream ahead then computes rows of U alone, since for products
+   it would have too few multiprocessors. (Beside the first panel there are no
+   products yet.) */
+bool products_decide(const hone_cuda *c, int64_t end) {
+  const int64_t chosen = c->choices.trial.decide;
+  return hone_cuda_ahead_is_apart(c) &&
+         c->n - end >= (chosen > 0 ? chosen : PRODUCTS_DECIDE);
 }
 
 /* Records that the columns of the next panel, from c0 on, are up to date. */
@@ -207,6 +226,56 @@ int record_ready(hone_cuda *c, int64_t c0) {
     return HONE_OK;
   c->forms.ready_at = c0;
   return CALL(cudaEventRecord(c->forms.ready, c->work));
+}
+
+/* Lets the stream ahead update the columns of the panel behind the next one,
+   from *c0 on, where it will go on with them; or, where products decide, the
+   present ones begin there. *c0 becomes the first column that is left. */
+int update_behind(hone_cuda *c, int panel, int64_t *c0, int64_t c1) {
+  hone_cuda_forms *f = &c->forms;
+  const hone_cuda_panel_info *p = c->panels + panel;
+  const int64_t first = *c0, to = end_of_rows_ahead(c, first, c1);
+  hone_cuda_queue on = f->ahead;
+  on.lp = f->main.lp;
+  on.ldl = f->main.ldl;
+  if (to > 0 && products_decide(c, first))
+    c->behind_end = to;
+  if (to == 0 || c->behind_end > 0)
+    return HONE_OK;
+  f->behind_at = first;
+  *c0 = to;
+  int st = CALL(cudaEventRecord(f->behind, c->work));
+  TRY_CUDA(cudaStreamWaitEvent(on.stream, f->behind, 0));
+  TRY(compute_rows(c, on, p, first, to));
+  TRY(steps_of(c)->below(c, on, p, first, to, c->n, first));
+  TRY_CUDA(cudaEventRecord(f->read, on.stream));
+  return st;
+}
+
+/* Finds the largest entry of the rows of U above the last panel, which is
+   factored meanwhile. */
+int search_rows_above(hone_cuda *c, int64_t k) {
+  int st = CALL(cudaStreamWaitEvent(c->work, c->forms.ready, 0));
+  c->searched = k;
+  TRY_CUDA(hone_cuda_largest_u(c->n, k, c->f, c->ld, c->top + c->column_room,
+                               c->work));
+  return st;
+}
+
+/* Lets the stream 'work' wait for what was done ahead, as far as its products
+   need it; where there is no stream for that, updates the next panel's columns
+   c0 .. c1-1, if rows of U alone were computed there. */
+int finish_next(hone_cuda *c, const hone_cuda_panel_info *p, bool alone,
+                int64_t c0, int64_t c1) {
+  int st = join_panel_stream(c);
+  if (hone_cuda_ahead_is_apart(c)) {
+    if (!alone)
+      TRY_CUDA(cudaStreamWaitEvent(c->work, c->forms.split, 0));
+  } else if (alone) {
+    TRY(update_next(c, p, c0, c1, c->n));
+    TRY(record_ready(c, c0));
+  }
+  return st;
 }
 
 } // namespace
@@ -239,11 +308,19 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
   c->split_panel = -1;
   c->ahead_end = end_of_rows_ahead(c, k + w, end);
+  const bool alone = hone_cuda_ahead_is_apart(c)
+                         ? index > 0 && products_decide(c, k + w)
+                         : p->count == 1;
+  c->rows_alone = c->ahead_end > 0 && alone;
   const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
   int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
+  if (has_look_ahead(c) && steps->compose && k + w == c->n)
+    TRY(search_rows_above(c, k));
   for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
     st = steps->factor_inner(c, on, p, inner);
-  if (has_look_ahead(c))
+  if (c->ahead_end > 0) /* what else has been begun may go on: finish_next */
+    TRY_CUDA(cudaStreamWaitEvent(c->work, c->forms.moved, 0));
+  else if (has_look_ahead(c))
     TRY(join_panel_stream(c));
   c->panel_count++;
   c->moves_count += p->count;
@@ -266,19 +343,26 @@ int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   if (c0 < c1 && c0 == p->k + p->w) {
     const int64_t next = end_of_first_part(c, c0, c1),
                   loaded = hone_cuda_loaded_end(c);
-    const bool ahead = c->ahead_end > 0;
+    const bool ahead = c->ahead_end > 0, alone = c->rows_alone;
     c->ahead_end = 0;
-    st = ahead ? update_next(c, p, c0, next, end)
-               : update_by_panel(c, panel, c0, next, end);
-    TRY(record_ready(c, c0));
+    /* Where products decide the next panel may wait for row moves. */
+    const bool moves_first = hone_cuda_ahead_is_apart(c);
+    if (!ahead) {
+      st = update_by_panel(c, panel, c0, next, end);
+      TRY(record_ready(c, c0));
+    }
+    if (ahead && !moves_first)
+      st = finish_next(c, p, alone, c0, next);
     if (ahead)
       TRY(steps->compose(c, p));
     if (steps->move && (ahead || next < loaded))
       TRY(steps->move(c, p, p->k, next, loaded));
+    if (ahead && moves_first)
+      TRY(finish_next(c, p, alone, c0, next));
     hone_cuda_leave_room(c, c0, c1 - c0);
-    if (hone_cuda_ahead_is_apart(c))
-      c->behind_end = end_of_rows_ahead(c, next, c1);
     c0 = next;
+    if (hone_cuda_ahead_is_apart(c))
+      TRY(update_behind(c, panel, &c0, c1));
   }
   TRY(update_by_panel(c, panel, c0, steps->later ? c->n : c1, end));
   c->room = {};

@@ -409,10 +409,11 @@ cudaError_t shared_limit(size_t *bytes) {
   return e;
 }
 
-/* Returns the rows of a thread block, where a panel has m. */
+/* Returns the rows of a thread block, where a panel has m. So many thread
+   blocks send few enough candidates, which are fewer for complex numbers. */
 int rows_of_block(int64_t m, bool few) {
   const int64_t blocks = few ? (int64_t)FEW_BLOCKS : (int64_t)MAX_BLOCKS;
-  if (m <= (int64_t)GROUP * WARP_ROWS)
+  if (m <= (int64_t)GROUP * WARP_ROWS * HONE_PARTS)
     return WARP_ROWS;
   return m > blocks * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
 }

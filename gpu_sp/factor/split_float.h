@@ -58,11 +58,13 @@ template <class T> struct rows_out {
   int *overflow;
 };
 
-/* Returns the place of a later inner panel of the same outer panel. */
+/* Returns the place of a later inner panel of the same outer panel. Products
+   with low parts are in the reverse order, so that those of the first inner
+   panels lie together (operands.h). */
 __device__ __forceinline__ hone_split_place place_behind(hone_split_place place,
                                                          int inner) {
-  place.lo += inner * 2 * HONE_WIDE;
-  place.hi += inner * 2 * HONE_WIDE;
+  place.lo -= inner * 2 * HONE_WIDE;
+  place.hi -= inner * 2 * HONE_WIDE;
   place.hh += inner * HONE_WIDE;
   return place;
 }

@@ -146,9 +146,11 @@ template <class T, bool THREE>
 static cudaError_t launch_split(const hone_float_matrix &f, int64_t i0,
                                 int64_t k, int64_t w, const hone_operand &to,
                                 cudaStream_t stream) {
-  unsigned blocks = blocks_of(f.n - i0, SPLIT_ROWS);
-  blocks = blocks < 2048 ? blocks : 2048;
-  const dim3 grid(blocks, blocks_of(w, HONE_PANEL));
+  /* Others must find room beside it. */
+  const unsigned panels = blocks_of(w, HONE_PANEL);
+  const unsigned most = (2 * SPLIT_BLOCKS + panels - 1) / panels;
+  const unsigned blocks = blocks_of(f.n - i0, SPLIT_ROWS);
+  const dim3 grid(blocks < most ? blocks : most, panels);
   HONE_LAUNCH((split_l<T, THREE>), grid, THREADS, 0, stream, f, i0, k, (int)w,
               to);
   return cudaGetLastError();

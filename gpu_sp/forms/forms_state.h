@@ -50,9 +50,11 @@ struct hone_cuda_forms {
   float *identity;  /* L11 and the unit matrix, side by side */
   hone_cuda_queue side;   /* look-ahead: factors panels while 'work' updates */
   hone_cuda_queue main;   /* the stream 'work' */
-  hone_cuda_queue ahead;  /* LU: computes the rows of U of the panel that is
-                             being factored, in the columns of the next one;
-                             has a stream and up alone, or is main once more */
+  hone_cuda_queue ahead;  /* LU: updates the columns of the next panel by the
+                             inner panels of the one that is being factored;
+                             its L is side's. Or it is main once more */
+  int slots;              /* so many inner panels of L have room in side.lp, n
+                             rows each: all of an outer panel, or 1 */
   hone_cuda_block *block; /* pinned */
   cudaEvent_t ready;      /* on work: the next panel's columns are up to date */
   int64_t ready_at;       /* the first of those columns; -1: none */
@@ -62,10 +64,15 @@ struct hone_cuda_forms {
                            back */
   cudaEvent_t factored; /* on side: the panel is factored */
   cudaEvent_t moved;    /* on side: so is an inner panel, and rows have moved */
-  cudaEvent_t behind;   /* on work: the columns of the panel behind the next one
-                           are up to date */
+  cudaEvent_t behind;   /* on work: the stream ahead may go on with the columns
+                           of the panel behind the next one */
   int64_t behind_at;    /* the first of those columns; -1: none */
-  cudaEvent_t rows;     /* on ahead: its rows of U are complete */
+  cudaEvent_t updated;  /* on side: so are the other columns of its outer
+                           panel, by that inner panel */
+  cudaEvent_t read;     /* on ahead: it has read the operand L of main */
+  cudaEvent_t split;    /* on ahead: all that it does beside a panel is done */
+  cudaEvent_t used;     /* on ahead: the L of an inner panel has been
+                           multiplied, if slots is 1 */
 };
 
 #endif

@@ -2,8 +2,8 @@
 /* The streams of a factorization and what belongs to them: memory for the
    operands of products, events, the second cuBLAS handle, and the workspace of
    the methods of forms.h. Look-ahead: the next panel is factored on the stream
-   side while the stream work updates the other columns, and its rows of U in
-   the columns of the panel behind it are computed on the stream ahead. */
+   side while the stream work updates the other columns, and the columns of the
+   panel behind it are updated on the stream ahead. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/forms/forms.h"
 
@@ -16,9 +16,10 @@ namespace {
 /* Measured on an H200 (docs/performance.md). */
 const int64_t AHEAD_FROM = HONE_PARTS > 1 ? 2048 : 2049;
 const int64_t AHEAD_FROM_SPD = HONE_PARTS > 1 ? 1025 : 2049;
-const int64_t STREAM_AHEAD_FROM = HONE_PARTS > 1 ? 6145 : 10241;
+const int64_t STREAM_AHEAD_FROM = HONE_PARTS > 1 ? 6145 : 8193;
+const int64_t ONE_SLOT_FROM = 32769;
 enum { SIZE = HONE_PANEL * HONE_PANEL };
-const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
+const int64_t BLAS_WORK = 8 << 20; /* workspace of a cuBLAS handle */
 
 bool cpu_chosen(const hone_cuda *c) {
   return c->choices.diagonal == HONE_DIAGONAL_CPU && !c->spd;
@@ -72,29 +73,38 @@ int64_t rows_of_ahead(const hone_cuda *c) {
   return hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
 }
 
-/* Returns true if a panel's rows of U are computed in the columns of the next
-   one while it is being factored: on one device, unless the caller has chosen
-   another method. */
+/* Returns true if the columns of the next panel are updated while a panel is
+   being factored: on one device, unless the caller has chosen another
+   method. */
 bool has_rows_ahead(const hone_cuda *c) {
   return !c->spd && c->deal.of <= 1 && !cpu_chosen(c) &&
          c->choices.sections == HONE_BLOCK_ROWS_AUTO;
 }
 
-/* Returns true if rows of U are computed ahead on a stream of their own, while
-   products go on: where these last longer than the panel. */
+/* Returns true if that is done on a stream of its own, while products go on:
+   where these last longer than the panel. */
 bool has_stream_ahead(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.rows_from;
   return has_rows_ahead(c) && c->n >= (chosen > 0 ? chosen : STREAM_AHEAD_FROM);
 }
 
-/* Lays out the one allocation, and returns its bytes. *blas: the workspace of
-   the second cuBLAS handle. */
-int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
+/* Returns for how many inner panels side.lp has room: for all of an outer
+   panel, so that none waits for the stream ahead; in large matrices, where
+   products decide, for one. */
+int slots_of(const hone_cuda *c) {
+  const bool all = has_rows_ahead(c) && c->n < ONE_SLOT_FROM;
+  return all ? (int)((c->nb + HONE_PANEL - 1) / HONE_PANEL) : 1;
+}
+
+/* Lays out the one allocation, and returns its bytes. blas: the workspaces of
+   the cuBLAS handles of the streams side and ahead. */
+int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void *(&blas)[2]) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int sections = c->choices.sections;
   const bool chosen =
       !c->spd && (cpu_chosen(c) || sections > HONE_BLOCK_ROWS_TRSM);
   parts p = {static_cast<unsigned char *>(f->memory), 0};
+  f->slots = slots_of(c);
   if (chosen)
     p.take(&f->constants, 3 * sizeof(float));
   if (chosen && sections > HONE_BLOCK_ROWS_TRSM)
@@ -111,36 +121,47 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   f->side.ldu = HONE_PARTS * wide;
   if (chosen)
     lay_out_queue(c, &f->side, &p);
-  p.take(&f->side.lp, (c->spd ? wide : c->n) * rows * 2);
+  p.take(&f->side.lp, (c->spd ? wide : c->n * f->slots) * rows * 2);
   p.take(&f->side.up, rows * f->side.ldu * 2);
   f->ahead.ldu = HONE_PARTS * (wide + 64); /* F's padding takes part */
   if (has_stream_ahead(c))
     p.take(&f->ahead.up, rows_of_ahead(c) * f->ahead.ldu * 2);
   if (cpu_chosen(c))
     p.take(&f->upper, size);
-  p.take(blas, BLAS_WORK);
+  p.take(&blas[0], BLAS_WORK);
+  if (has_stream_ahead(c))
+    p.take(&blas[1], BLAS_WORK);
   return p.used;
 }
 
-int create_side(hone_cuda *c, void *blas_work) {
-  hone_cuda_forms *f = &c->forms;
-  hone_cuda_queue *on = &f->side;
-  int least = 0, most = 0;
-  int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
-  TRY(CREATE(&on->stream, cudaStreamCreateWithPriority(
-                              &on->stream, cudaStreamNonBlocking, most)));
-  if (has_stream_ahead(c))
-    TRY(CREATE(&f->ahead.stream,
-               cudaStreamCreateWithPriority(&f->ahead.stream,
-                                            cudaStreamNonBlocking, most)));
-  else if (has_rows_ahead(c))
-    f->ahead = f->main;
+/* Makes the queue's stream and its cuBLAS handle. */
+int create_queue(hone_cuda *c, hone_cuda_queue *on, int priority,
+                 void *blas_work) {
+  int st =
+      CREATE(&on->stream, cudaStreamCreateWithPriority(
+                              &on->stream, cudaStreamNonBlocking, priority));
   TRY(CREATE(&on->handle, c->blas->create(&on->handle)));
   TRY_CUDA(c->blas->set_stream(on->handle, on->stream));
   TRY_CUDA(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
   TRY_CUDA(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
-  cudaEvent_t *plain[] = {&f->ready, &f->factored, &f->moved, &f->behind,
-                          &f->rows};
+  return st;
+}
+
+/* Makes the streams of look-ahead. Panels come first: where a multiprocessor is
+   free, a thread block of a product must not take it before. */
+int create_side(hone_cuda *c, void *(&blas_work)[2]) {
+  hone_cuda_forms *f = &c->forms;
+  hone_cuda_queue *on = &f->side;
+  int least = 0, most = 0;
+  int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
+  TRY(create_queue(c, on, most, blas_work[0]));
+  if (has_stream_ahead(c))
+    TRY(create_queue(c, &f->ahead, most < least ? most + 1 : most,
+                     blas_work[1]));
+  else if (has_rows_ahead(c))
+    f->ahead = f->main;
+  cudaEvent_t *plain[] = {&f->ready,  &f->factored, &f->moved, &f->updated,
+                          &f->behind, &f->split,    &f->used,  &f->read};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
   for (cudaEvent_t *event : plain)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
@@ -181,13 +202,13 @@ int take_pinned(hone_cuda *c) {
 
 int64_t hone_cuda_forms_bytes(const hone_cuda *c) {
   hone_cuda_forms counted = {};
-  void *blas = nullptr;
-  return lay_out(c, &counted, &blas);
+  void *blas[2] = {};
+  return lay_out(c, &counted, blas);
 }
 
 int hone_cuda_forms_create(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  void *blas = nullptr;
+  void *blas[2] = {};
   f->ready_at = f->behind_at = -1;
   f->main.stream = c->work;
   f->main.handle = c->handle;
@@ -195,7 +216,7 @@ int hone_cuda_forms_create(hone_cuda *c) {
   f->main.up = c->up;
   f->main.ldl = c->spd ? c->ld / HONE_PARTS : c->ldl;
   f->main.ldu = c->ldu;
-  (void)lay_out(c, f, &blas);
+  (void)lay_out(c, f, blas);
   int st = f->constants ? take_pinned(c) : (int)HONE_OK;
   if (st == HONE_OK && has_look_ahead(c))
     st = create_side(c, blas);
@@ -204,15 +225,19 @@ int hone_cuda_forms_create(hone_cuda *c) {
 
 void hone_cuda_forms_destroy(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  cudaEvent_t events[] = {f->ready, f->factored, f->moved, f->behind,
-                          f->rows,  f->busy,     f->out,   f->in};
-  if (!hone_cuda_ahead_is_apart(c))
+  cudaEvent_t events[] = {f->ready,  f->factored, f->moved, f->updated,
+                          f->behind, f->split,    f->used,  f->read,
+                          f->busy,   f->out,      f->in};
+  if (!hone_cuda_ahead_is_apart(c)) {
     f->ahead.stream = nullptr;
+    f->ahead.handle = nullptr;
+  }
   for (cudaStream_t stream : {f->side.stream, f->ahead.stream})
     if (stream)
       (void)cudaStreamSynchronize(stream);
-  if (f->side.handle)
-    (void)c->blas->destroy(f->side.handle);
+  for (cublasHandle_t handle : {f->side.handle, f->ahead.handle})
+    if (handle)
+      (void)c->blas->destroy(handle);
   for (cudaEvent_t e : events)
     if (e)
       (void)cudaEventDestroy(e);

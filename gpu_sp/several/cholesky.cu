@@ -131,8 +131,8 @@ int finish(hone_several *s) {
     TRY_CUDA(
         hone_cuda_invert_blocks(s->n, c->f, c->ld, c->lower, nullptr, c->work));
     if (d == 0)
-      TRY_CUDA(hone_cuda_largest_u(s->n, c->f, c->ld, c->top + c->column_room,
-                                   c->work));
+      TRY_CUDA(hone_cuda_largest_u(s->n, s->n, c->f, c->ld,
+                                   c->top + c->column_room, c->work));
   }
   return st;
 }

@@ -163,7 +163,7 @@ TEST(kernels, find_the_largest_entries) {
       on_device<float> there(f);
       on_device<unsigned> max(2, 0);
       MUST(hone_cuda_largest(n, there, ld, max, nullptr));
-      MUST(hone_cuda_largest_u(n, there, ld, max + 1, nullptr));
+      MUST(hone_cuda_largest_u(n, n, there, ld, max + 1, nullptr));
       CHECK_EQ_INT(max.get()[0], bits_of(all));
       CHECK_EQ_INT(max.get()[1], bits_of(upper));
     }

@@ -1,41 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Look-ahead on one emulated device whose work is done late, in one of the
-   orders that CUDA allows (emulate_late.h): the panels, the rows of U that are
-   computed ahead, and the products of the update are on streams of their own.
-   Where one does not wait for another, x has other bits. */
+   orders that CUDA allows (emulate_late.h): the panels, the updates of the next
+   panel's columns, and the other products are on streams of their own. Where
+   one does not wait for another, x has other bits, or the growth factor is
+   another one. */
 #include "gpu_sp/layout.h"
 #include "tests/emulate/several_problem.h"
 
 namespace {
 
-std::vector<entry> solve(const problem &p) {
+std::vector<entry> solve(const problem &p, double *growth) {
   std::vector<entry> x((size_t)p.n);
+  hone_report report = HONE_REPORT_INIT;
   hone_options o = options_for(1);
   o.deterministic = 1;
   CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
-                          p.n, &o, nullptr),
+                          p.n, &o, &report),
                HONE_OK);
+  *growth = report.growth;
   return x;
 }
 
 /* Another matrix comes before each solve, whose numbers are then in all
    buffers. */
 void check_orders(const problem &p, const problem &other) {
-  const std::vector<entry> first = solve(p);
+  double growth = 0.0, now_growth = 0.0;
+  const std::vector<entry> first = solve(p, &growth);
   CHECK(is_answer(p, HONE_NO_TRANS, first.data()));
   for (uint64_t seed = 1; seed <= 3; seed++) {
-    (void)solve(other);
+    (void)solve(other, &now_growth);
     const hone_emulate::late_streams late(seed);
     ct_note("n %d, outer panels of %d, order %d", (int)p.n,
             (int)wrapped_trial.outer, (int)seed);
-    const std::vector<entry> now = solve(p);
+    const std::vector<entry> now = solve(p, &now_growth);
     CHECK(memcmp(now.data(), first.data(), now.size() * sizeof(entry)) == 0);
+    CHECK(now_growth == growth && growth > 0.0);
   }
 }
 
 /* Outer panels of one inner panel and of several, in one block column and in
    several, the last panel a narrow one. */
-void check_look_ahead(int64_t stream_from) {
+void check_look_ahead(int64_t stream_from, int64_t decide) {
   const several_devices one(1);
   const int64_t n = order_of(540) + 13;
   const problem p(n, HONE_NO_TRANS, 31), other(n, HONE_NO_TRANS, 32);
@@ -44,6 +49,7 @@ void check_look_ahead(int64_t stream_from) {
       wrapped_trial = {};
       wrapped_trial.ahead_from = 1;
       wrapped_trial.rows_from = stream_from;
+      wrapped_trial.decide = decide;
       wrapped_trial.outer = inner * HONE_PANEL;
       wrapped_trial.feed = whole ? 1 + HONE_PARTS_WHOLE : 0;
       check_orders(p, other);
@@ -51,12 +57,22 @@ void check_look_ahead(int64_t stream_from) {
   wrapped_trial = {};
 }
 
-TEST_OF(ahead, rows_of_u_are_computed_in_any_order_of_work) {
-  check_look_ahead(1 << 30);
+TEST_OF(ahead, columns_are_updated_in_any_order_of_work) {
+  check_look_ahead(1 << 30, 0);
 }
 
-TEST_OF(ahead, rows_of_u_are_computed_on_a_stream_of_their_own) {
-  check_look_ahead(1);
+TEST_OF(ahead, columns_are_updated_on_a_stream_of_their_own) {
+  check_look_ahead(1, 0);
+}
+
+/* Rows of U alone are computed there, beside all panels but the first, or
+   beside those with more rows than the last ones. */
+TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
+  check_look_ahead(1, 1);
+}
+
+TEST_OF(ahead, rows_of_u_are_computed_until_products_no_longer_decide) {
+  check_look_ahead(1, order_of(540) / 2);
 }
 
 } // namespace
