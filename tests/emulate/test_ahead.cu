@@ -38,14 +38,26 @@ void check_orders(const problem &p, const problem &other) {
   }
 }
 
+/* A problem whose largest entries, and so those of U, are in the last columns:
+   the rows of U of the panel before the last one are computed ahead there. */
+problem heavy_at_the_end(int64_t n, int64_t columns, uint64_t seed) {
+  problem p(n, HONE_NO_TRANS, seed);
+  for (size_t i = (size_t)((n - columns) * n); i < p.a.size(); i++)
+    p.a[i] = shifted(p.a[i], 3);
+  p.multiply(HONE_NO_TRANS);
+  return p;
+}
+
 /* Outer panels of one inner panel and of several, in one block column and in
    several, the last panel a narrow one. */
 void check_look_ahead(int64_t stream_from, int64_t decide) {
   const several_devices one(1);
   const int64_t n = order_of(540) + 13;
-  const problem p(n, HONE_NO_TRANS, 31), other(n, HONE_NO_TRANS, 32);
   for (const int inner : {1, 2, 3})
     for (const int whole : {0, 1}) {
+      const int64_t last = n % (inner * HONE_PANEL);
+      const problem p = heavy_at_the_end(n, last, 31);
+      const problem other = heavy_at_the_end(n, last, 32);
       wrapped_trial = {};
       wrapped_trial.ahead_from = 1;
       wrapped_trial.rows_from = stream_from;
