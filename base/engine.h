@@ -30,25 +30,27 @@ typedef struct hone_trial {
                          on a stream of their own, while one is factored */
   int64_t decide;     /* rows below a panel from which the products beside it
                          take longer than it does: see outer_panels.cu */
-  int64_t outer;      /* columns of an outer panel */
-  int64_t strip;      /* columns that the trailing update takes at once */
-  double beside;      /* floating-point operations of products that one
-                         multiprocessor is given while an inner panel is
-                         factored beside them */
-  int64_t diagonal;   /* rows of a product along the diagonal, of Cholesky */
-  int64_t feed;       /* 1 + the number of the list of parts by which A comes;
-                         the lists are in gpu_sp/factor/load.cu */
-  int64_t part_rows;  /* rows of a panel that go into one launch; at least two
-                         inner panels' widths */
-  int together;       /* right-hand sides that go through a solve together: 1,
-                         2, 4, 8 or 16 */
-  int corrections;    /* of a seeded section, before it is solved directly; -1:
-                         none */
-  int64_t logical; /* so many parts of one device take the place of several */
-  int64_t apart;   /* nonzero: the factors on several devices stay there */
-  int64_t portion; /* systems of a batch that go to the device at once */
-  int64_t window;  /* columns of a block column of factors that lie in host
-                      memory; these are then made at any order */
+  int64_t one_slot_from; /* orders from which one inner panel's L has room for
+                            that, not those of an outer panel */
+  int64_t outer;         /* columns of an outer panel */
+  int64_t strip;         /* columns that the trailing update takes at once */
+  double beside;         /* floating-point operations of products that one
+                            multiprocessor is given while an inner panel is
+                            factored beside them */
+  int64_t diagonal;      /* rows of a product along the diagonal, of Cholesky */
+  int64_t feed;      /* 1 + the number of the list of parts by which A comes;
+                        the lists are in gpu_sp/factor/load.cu */
+  int64_t part_rows; /* rows of a panel that go into one launch; at least two
+                        inner panels' widths */
+  int together;      /* right-hand sides that go through a solve together: 1,
+                        2, 4, 8 or 16 */
+  int corrections;   /* of a seeded section, before it is solved directly; -1:
+                        none */
+  int64_t logical;   /* so many parts of one device take the place of several */
+  int64_t apart;     /* nonzero: the factors on several devices stay there */
+  int64_t portion;   /* systems of a batch that go to the device at once */
+  int64_t window;    /* columns of a block column of factors that lie in host
+                        memory; these are then made at any order */
 } hone_trial;
 
 /* The caller's choices for a GPU factorization: values of hone_tuning.h. */

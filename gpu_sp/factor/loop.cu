@@ -16,8 +16,8 @@
 
    Everything runs on streams of the engine's own: work (the factorization),
    feed (A comes to the device) and fetch (pivots come to the host while work
-   goes on); with look-ahead, those of the panels and of the rows of U that are
-   computed ahead (outer_panels.cu), too. Nothing uses the default stream or
+   goes on); with look-ahead, those of the panels and of the next panel's
+   columns (outer_panels.cu), too. Nothing uses the default stream or
    waits for the whole device, and nothing is allocated after create. The host
    runs ahead of the device: it judges the pivots one block column late. While A
    comes in, the block columns behind the present one are loaded and brought up
@@ -156,13 +156,20 @@ int invert_and_search(hone_cuda *c, cudaStream_t on) {
   return st;
 }
 
+/* Returns true if that can be done on the stream of the panels, while the last
+   rows of L are moved: if no row moves in a diagonal block. */
+bool can_finish_beside(const hone_cuda *c) {
+  bool beside = c->forms.side.stream && !c->spd;
+  for (int i = 0; i < c->panel_count; i++)
+    beside = beside && c->panels[i].k % HONE_PANEL == 0;
+  return beside;
+}
+
 } // namespace
 
-/* With look-ahead the LU does so on the stream of the panels, while the last
-   rows of L are moved. */
 int hone_cuda_finish(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  const bool beside = f->side.stream && !c->spd;
+  const bool beside = can_finish_beside(c);
   int st = invert_and_search(c, beside ? f->side.stream : c->work);
   if (beside) {
     TRY_CUDA(cudaEventRecord(f->factored, f->side.stream));

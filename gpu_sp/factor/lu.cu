@@ -175,7 +175,7 @@ int wait_for_slot(hone_cuda *c, const hone_cuda_queue &on) {
 }
 
 /* Moves the rows of the next outer panel's columns and computes this inner
-   panel's rows of U in them, on the stream ahead, when it has been followed. */
+   panel's rows of U in them, on the stream ahead, behind follow_panel. */
 int rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
                const hone_cuda_panel_info *p, int inner) {
   hone_cuda_forms *f = &c->forms;
@@ -197,9 +197,10 @@ int rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
 }
 
 /* Updates the rows below the inner panel 'one' in the columns of the next outer
-   panel by those rows of U, on the stream ahead. It begins when the next inner
-   panel can be factored, which so has its multiprocessors first; behind the
-   last one when its L is split, which nothing else has needed. */
+   panel by those rows of U, on the stream ahead. A stream of its own begins
+   with that when the next inner panel can be factored, which so has its
+   multiprocessors first; behind the last one when its L is split, which nothing
+   else has needed. */
 int update_ahead(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int inner,
                  const hone_cuda_panel_info *one) {
@@ -220,9 +221,10 @@ int update_ahead(hone_cuda *c, const hone_cuda_queue &on,
   return st;
 }
 
-/* Records that the columns of the next panel, from c0 on, are up to date, if
-   they are, and splits L for the other products, beside what is left to be
-   done. The update before must have read the operand by then. */
+/* Splits all of L for the other products, when the update before has read the
+   operand, and records that the columns of the next panel, from c0 on, are up
+   to date: at once, or behind the product with rows of U that were computed
+   alone, if the stream work does not make it. */
 int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int64_t c0) {
   hone_cuda_forms *f = &c->forms;
@@ -247,7 +249,7 @@ int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
     TRY(record_ready(c, c0, ahead));
   }
   if (apart)
-    TRY_CUDA(cudaEventRecord(f->split, ahead));
+    TRY_CUDA(cudaEventRecord(f->done, ahead));
   return st;
 }
 

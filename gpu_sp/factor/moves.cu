@@ -81,7 +81,8 @@ __global__ void __launch_bounds__(1024)
 /* ---- Growth ------------------------------------------------------------ */
 
 /* The bits of nonnegative floats are ordered as the floats are. A thread block
-   takes a row of n entries: all of it, or the upper triangle's part. */
+   takes every gridDim.x-th row of n entries: all of it, or the upper triangle's
+   part. */
 __global__ void __launch_bounds__(THREADS)
     largest(int64_t n, int64_t rows, bool upper, const float *f, int64_t ld,
             unsigned *max) {
@@ -112,9 +113,8 @@ unsigned blocks_of(int64_t count, int64_t each) {
   return (unsigned)((count + each - 1) / each);
 }
 
-/* Few thread blocks, each for several rows: others find room beside them, and
-   the last operation of each, which waits for others, is not repeated by row.
- */
+/* Few thread blocks, each for several rows: other kernels find room beside
+   them, and few atomic operations wait for each other. */
 unsigned blocks_of_largest(int64_t n) {
   return n < LARGEST_BLOCKS ? (unsigned)n : (unsigned)LARGEST_BLOCKS;
 }

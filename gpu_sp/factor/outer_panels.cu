@@ -210,14 +210,26 @@ int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
 }
 
 /* Returns true if the products of a panel last longer than the chain of the
-   steps of the next one, which ends at column 'end'. While that one is
-   factored, the stream ahead then computes rows of U alone, since for products
-   it would have too few multiprocessors. (Beside the first panel there are no
-   products yet.) */
+   steps of the next one, which ends at column 'end', so that the stream ahead
+   would have too few multiprocessors for products. (Beside the first panel
+   there are no products yet.) */
 bool products_decide(const hone_cuda *c, int64_t end) {
   const int64_t chosen = c->choices.trial.decide;
   return hone_cuda_ahead_is_apart(c) &&
          c->n - end >= (chosen > 0 ? chosen : PRODUCTS_DECIDE);
+}
+
+/* Returns true if, while panel number 'index' is factored, which ends at column
+   'end' and has 'count' inner panels, the stream ahead computes rows of U
+   alone: where products decide; where the panel has one inner panel, whose
+   product is as soon done on the stream work; and where products read L from F,
+   in which the next inner panel moves rows. */
+bool computes_rows_alone(const hone_cuda *c, int index, int count,
+                         int64_t end) {
+  if (c->pieces == HONE_SPLIT_NONE)
+    return true;
+  return hone_cuda_ahead_is_apart(c) ? index > 0 && products_decide(c, end)
+                                     : count == 1;
 }
 
 /* Records that the columns of the next panel, from c0 on, are up to date. */
@@ -229,8 +241,9 @@ int record_ready(hone_cuda *c, int64_t c0) {
 }
 
 /* Lets the stream ahead update the columns of the panel behind the next one,
-   from *c0 on, where it will go on with them; or, where products decide, the
-   present ones begin there. *c0 becomes the first column that is left. */
+   from *c0 on, where it will go on with them; or, where rows of U alone will be
+   computed there, lets the products of the stream work begin there. *c0 becomes
+   the first column that is left. */
 int update_behind(hone_cuda *c, int panel, int64_t *c0, int64_t c1) {
   hone_cuda_forms *f = &c->forms;
   const hone_cuda_panel_info *p = c->panels + panel;
@@ -238,7 +251,7 @@ int update_behind(hone_cuda *c, int panel, int64_t *c0, int64_t c1) {
   hone_cuda_queue on = f->ahead;
   on.lp = f->main.lp;
   on.ldl = f->main.ldl;
-  if (to > 0 && products_decide(c, first))
+  if (to > 0 && computes_rows_alone(c, panel + 1, p->count, first))
     c->behind_end = to;
   if (to == 0 || c->behind_end > 0)
     return HONE_OK;
@@ -270,7 +283,7 @@ int finish_next(hone_cuda *c, const hone_cuda_panel_info *p, bool alone,
   int st = join_panel_stream(c);
   if (hone_cuda_ahead_is_apart(c)) {
     if (!alone)
-      TRY_CUDA(cudaStreamWaitEvent(c->work, c->forms.split, 0));
+      TRY_CUDA(cudaStreamWaitEvent(c->work, c->forms.done, 0));
   } else if (alone) {
     TRY(update_next(c, p, c0, c1, c->n));
     TRY(record_ready(c, c0));
@@ -308,10 +321,8 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
   c->split_panel = -1;
   c->ahead_end = end_of_rows_ahead(c, k + w, end);
-  const bool alone = hone_cuda_ahead_is_apart(c)
-                         ? index > 0 && products_decide(c, k + w)
-                         : p->count == 1;
-  c->rows_alone = c->ahead_end > 0 && alone;
+  c->rows_alone =
+      c->ahead_end > 0 && computes_rows_alone(c, index, p->count, k + w);
   const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
   int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
   if (has_look_ahead(c) && steps->compose && k + w == c->n)
@@ -345,7 +356,8 @@ int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
                   loaded = hone_cuda_loaded_end(c);
     const bool ahead = c->ahead_end > 0, alone = c->rows_alone;
     c->ahead_end = 0;
-    /* Where products decide the next panel may wait for row moves. */
+    /* A stream of its own goes on beside the row moves; otherwise the next
+       panel's columns come first. */
     const bool moves_first = hone_cuda_ahead_is_apart(c);
     if (!ahead) {
       st = update_by_panel(c, panel, c0, next, end);

@@ -409,8 +409,8 @@ cudaError_t shared_limit(size_t *bytes) {
   return e;
 }
 
-/* Returns the rows of a thread block, where a panel has m. So many thread
-   blocks send few enough candidates, which are fewer for complex numbers. */
+/* Returns the rows of a thread block, where a panel has m: the least while the
+   thread blocks send no more candidates than GROUP with real entries do. */
 int rows_of_block(int64_t m, bool few) {
   const int64_t blocks = few ? (int64_t)FEW_BLOCKS : (int64_t)MAX_BLOCKS;
   if (m <= (int64_t)GROUP * WARP_ROWS * HONE_PARTS)

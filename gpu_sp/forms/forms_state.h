@@ -51,12 +51,13 @@ struct hone_cuda_forms {
   hone_cuda_queue side;   /* look-ahead: factors panels while 'work' updates */
   hone_cuda_queue main;   /* the stream 'work' */
   hone_cuda_queue ahead;  /* LU: updates the columns of the next panel by the
-                             inner panels of the one that is being factored;
-                             its L is side's. Or it is main once more */
+                             inner panels of the one that is being factored, by
+                             the L of side or main. Or it is main once more */
   int slots;              /* so many inner panels of L have room in side.lp, n
                              rows each: all of an outer panel, or 1 */
   hone_cuda_block *block; /* pinned */
-  cudaEvent_t ready;      /* on work: the next panel's columns are up to date */
+  cudaEvent_t ready;      /* on work or ahead: the next panel's columns are up
+                             to date */
   int64_t ready_at;       /* the first of those columns; -1: none */
   cudaEvent_t busy;     /* on work, timed: end of the updates that were enqueued
                            when the outer panel began */
@@ -67,10 +68,10 @@ struct hone_cuda_forms {
   cudaEvent_t behind;   /* on work: the stream ahead may go on with the columns
                            of the panel behind the next one */
   int64_t behind_at;    /* the first of those columns; -1: none */
-  cudaEvent_t updated;  /* on side: so are the other columns of its outer
-                           panel, by that inner panel */
+  cudaEvent_t updated;  /* on side: the other columns of the outer panel are up
+                           to date with an inner panel, or L is split */
   cudaEvent_t read;     /* on ahead: it has read the operand L of main */
-  cudaEvent_t split;    /* on ahead: all that it does beside a panel is done */
+  cudaEvent_t done;     /* on ahead: all that it does beside a panel is done */
   cudaEvent_t used;     /* on ahead: the L of an inner panel has been
                            multiplied, if slots is 1 */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The streams of a factorization and what belongs to them: memory for the
-   operands of products, events, the second cuBLAS handle, and the workspace of
+   operands of products, events, more cuBLAS handles, and the workspace of
    the methods of forms.h. Look-ahead: the next panel is factored on the stream
    side while the stream work updates the other columns, and the columns of the
    panel behind it are updated on the stream ahead. */
@@ -90,9 +90,11 @@ bool has_stream_ahead(const hone_cuda *c) {
 
 /* Returns for how many inner panels side.lp has room: for all of an outer
    panel, so that none waits for the stream ahead; in large matrices, where
-   products decide, for one. */
+   products decide but for the last panels, for one. */
 int slots_of(const hone_cuda *c) {
-  const bool all = has_rows_ahead(c) && c->n < ONE_SLOT_FROM;
+  const int64_t chosen = c->choices.trial.one_slot_from;
+  const bool all =
+      has_rows_ahead(c) && c->n < (chosen > 0 ? chosen : ONE_SLOT_FROM);
   return all ? (int)((c->nb + HONE_PANEL - 1) / HONE_PANEL) : 1;
 }
 
@@ -161,7 +163,7 @@ int create_side(hone_cuda *c, void *(&blas_work)[2]) {
   else if (has_rows_ahead(c))
     f->ahead = f->main;
   cudaEvent_t *plain[] = {&f->ready,  &f->factored, &f->moved, &f->updated,
-                          &f->behind, &f->split,    &f->used,  &f->read};
+                          &f->behind, &f->done,     &f->used,  &f->read};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
   for (cudaEvent_t *event : plain)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
@@ -226,7 +228,7 @@ int hone_cuda_forms_create(hone_cuda *c) {
 void hone_cuda_forms_destroy(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   cudaEvent_t events[] = {f->ready,  f->factored, f->moved, f->updated,
-                          f->behind, f->split,    f->used,  f->read,
+                          f->behind, f->done,     f->used,  f->read,
                           f->busy,   f->out,      f->in};
   if (!hone_cuda_ahead_is_apart(c)) {
     f->ahead.stream = nullptr;

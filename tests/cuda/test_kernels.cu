@@ -194,6 +194,37 @@ void check_split(enum hone_split p, int64_t n, int64_t i0, int64_t k, int64_t w,
   CHECK_EQ_INT(overflow.get()[0] != 0, overflows && is_half(p));
 }
 
+/* Inner panels behind the first one: as each by itself, where its place is. */
+TEST(kernels, split_several_inner_panels_of_l) {
+  NEED_DEVICE();
+  const int64_t n = 2 * HONE_PANEL + 60, k = 1, w = 2 * HONE_PANEL + 5;
+  const int64_t i0 = k + HONE_PANEL, ld = n + 2;
+  const hone_split_scale scale = {1024.0F, 8.0F, -1.0F};
+  for (enum hone_split p : all_pieces) {
+    const int64_t rows = hone_split_rows(p), ldo = 3 * rows + 16;
+    const bool three = rows == 3 * HONE_WIDE;
+    numbers r = {static_cast<uint64_t>(n)};
+    on_device<float> f(r.array<float>(n * ld));
+    on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
+    on_device<uint16_t> out((n - i0) * ldo + 1, 0x11), each(out.get());
+    on_device<int> overflow(1, 0);
+    const auto split = [&](int64_t first, int64_t wide, int inner,
+                           on_device<uint16_t> *to) {
+      const hone_split_place place = {three ? (2 - inner) * 2 * HONE_WIDE : -1,
+                                      three ? (5 - 2 * inner) * HONE_WIDE : -1,
+                                      (three ? 6 + inner : inner) * HONE_WIDE};
+      MUST(hone_cuda_split_l({f, ld, n}, i0, first, wide,
+                             {p, scales, to->p, ldo, place, overflow},
+                             nullptr));
+    };
+    split(k, w, 0, &out);
+    for (int inner = 0; inner < 3; inner++)
+      split(k + inner * HONE_PANEL, inner < 2 ? HONE_PANEL : 5, inner, &each);
+    ct_note("pieces %d", (int)p);
+    CHECK(same(out.get(), each.get()));
+  }
+}
+
 TEST(kernels, split_l_into_pieces) {
   NEED_DEVICE();
   for (enum hone_split p : all_pieces) {

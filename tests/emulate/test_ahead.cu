@@ -50,7 +50,8 @@ problem heavy_at_the_end(int64_t n, int64_t columns, uint64_t seed) {
 
 /* Outer panels of one inner panel and of several, in one block column and in
    several, the last panel a narrow one. */
-void check_look_ahead(int64_t stream_from, int64_t decide) {
+void check_look_ahead(int64_t stream_from, int64_t decide,
+                      int64_t one_slot_from = 0) {
   const several_devices one(1);
   const int64_t n = order_of(540) + 13;
   for (const int inner : {1, 2, 3})
@@ -62,6 +63,7 @@ void check_look_ahead(int64_t stream_from, int64_t decide) {
       wrapped_trial.ahead_from = 1;
       wrapped_trial.rows_from = stream_from;
       wrapped_trial.decide = decide;
+      wrapped_trial.one_slot_from = one_slot_from;
       wrapped_trial.outer = inner * HONE_PANEL;
       wrapped_trial.feed = whole ? 1 + HONE_PARTS_WHOLE : 0;
       check_orders(p, other);
@@ -77,6 +79,11 @@ TEST_OF(ahead, columns_are_updated_on_a_stream_of_their_own) {
   check_look_ahead(1, 0);
 }
 
+/* Each inner panel waits until L of the one before has been read. */
+TEST_OF(ahead, columns_are_updated_with_room_for_one_inner_panel) {
+  check_look_ahead(1, 0, 1);
+}
+
 /* Rows of U alone are computed there, beside all panels but the first, or
    beside those with more rows than the last ones. */
 TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
@@ -85,6 +92,14 @@ TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
 
 TEST_OF(ahead, rows_of_u_are_computed_until_products_no_longer_decide) {
   check_look_ahead(1, order_of(540) / 2);
+}
+
+/* These products read L from F, where rows move. */
+TEST_OF(ahead, products_in_single_precision_in_any_order_of_work) {
+  wrapped_arithmetic = HONE_ARITHMETIC_FP32;
+  check_look_ahead(1 << 30, 0);
+  check_look_ahead(1, 0);
+  wrapped_arithmetic = 0;
 }
 
 } // namespace
