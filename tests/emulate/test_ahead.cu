@@ -4,15 +4,19 @@
    panel's columns, and the other products are on streams of their own. Where
    one does not wait for another, x has other bits, or the growth factor is
    another one. */
+#include "api/hone_tuning.h"
 #include "gpu_sp/layout.h"
 #include "tests/emulate/several_problem.h"
 
 namespace {
 
-std::vector<entry> solve(const problem &p, double *growth) {
+std::vector<entry> solve(const problem &p, int32_t arithmetic, double *growth) {
   std::vector<entry> x((size_t)p.n);
   hone_report report = HONE_REPORT_INIT;
+  hone_tuning tuning = HONE_TUNING_INIT;
   hone_options o = options_for(1);
+  tuning.arithmetic = arithmetic;
+  o.tuning = &tuning;
   o.deterministic = 1;
   CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
                           p.n, &o, &report),
@@ -23,16 +27,16 @@ std::vector<entry> solve(const problem &p, double *growth) {
 
 /* Another matrix comes before each solve, whose numbers are then in all
    buffers. */
-void check_orders(const problem &p, const problem &other) {
+void check_orders(const problem &p, const problem &other, int32_t arithmetic) {
   double growth = 0.0, now_growth = 0.0;
-  const std::vector<entry> first = solve(p, &growth);
+  const std::vector<entry> first = solve(p, arithmetic, &growth);
   CHECK(is_answer(p, HONE_NO_TRANS, first.data()));
   for (uint64_t seed = 1; seed <= 3; seed++) {
-    (void)solve(other, &now_growth);
+    (void)solve(other, arithmetic, &now_growth);
     const hone_emulate::late_streams late(seed);
     ct_note("n %d, outer panels of %d, order %d", (int)p.n,
             (int)wrapped_trial.outer, (int)seed);
-    const std::vector<entry> now = solve(p, &now_growth);
+    const std::vector<entry> now = solve(p, arithmetic, &now_growth);
     CHECK(memcmp(now.data(), first.data(), now.size() * sizeof(entry)) == 0);
     CHECK(now_growth == growth && growth > 0.0);
   }
@@ -50,56 +54,69 @@ problem heavy_at_the_end(int64_t n, int64_t columns, uint64_t seed) {
 
 /* Outer panels of one inner panel and of several, in one block column and in
    several, the last panel a narrow one. */
-void check_look_ahead(int64_t stream_from, int64_t decide,
-                      int64_t one_slot_from = 0) {
+void check_look_ahead(hone_trial trial,
+                      int32_t arithmetic = HONE_ARITHMETIC_AUTO) {
   const several_devices one(1);
   const int64_t n = order_of(540) + 13;
+  trial.ahead_from = 1;
   for (const int inner : {1, 2, 3})
     for (const int whole : {0, 1}) {
       const int64_t last = n % (inner * HONE_PANEL);
       const problem p = heavy_at_the_end(n, last, 31);
       const problem other = heavy_at_the_end(n, last, 32);
-      wrapped_trial = {};
-      wrapped_trial.ahead_from = 1;
-      wrapped_trial.rows_from = stream_from;
-      wrapped_trial.decide = decide;
-      wrapped_trial.one_slot_from = one_slot_from;
-      wrapped_trial.outer = inner * HONE_PANEL;
-      wrapped_trial.feed = whole ? 1 + HONE_PARTS_WHOLE : 0;
-      check_orders(p, other);
+      trial.outer = inner * HONE_PANEL;
+      trial.feed = whole ? 1 + HONE_PARTS_WHOLE : 0;
+      wrapped_trial = trial;
+      check_orders(p, other, arithmetic);
     }
   wrapped_trial = {};
 }
 
+/* On the stream of the products, or on one of its own. */
+hone_trial with_products() {
+  hone_trial trial = {};
+  trial.rows_from = 1 << 30;
+  return trial;
+}
+hone_trial apart() {
+  hone_trial trial = {};
+  trial.rows_from = 1;
+  return trial;
+}
+
 TEST_OF(ahead, columns_are_updated_in_any_order_of_work) {
-  check_look_ahead(1 << 30, 0);
+  check_look_ahead(with_products());
 }
 
 TEST_OF(ahead, columns_are_updated_on_a_stream_of_their_own) {
-  check_look_ahead(1, 0);
+  check_look_ahead(apart());
 }
 
 /* Each inner panel waits until L of the one before has been read. */
 TEST_OF(ahead, columns_are_updated_with_room_for_one_inner_panel) {
-  check_look_ahead(1, 0, 1);
+  hone_trial trial = apart();
+  trial.one_slot_from = 1;
+  check_look_ahead(trial);
 }
 
 /* Rows of U alone are computed there, beside all panels but the first, or
    beside those with more rows than the last ones. */
 TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
-  check_look_ahead(1, 1);
+  hone_trial trial = apart();
+  trial.decide = 1;
+  check_look_ahead(trial);
 }
 
 TEST_OF(ahead, rows_of_u_are_computed_until_products_no_longer_decide) {
-  check_look_ahead(1, order_of(540) / 2);
+  hone_trial trial = apart();
+  trial.decide = order_of(540) / 2;
+  check_look_ahead(trial);
 }
 
 /* These products read L from F, where rows move. */
 TEST_OF(ahead, products_in_single_precision_in_any_order_of_work) {
-  wrapped_arithmetic = HONE_ARITHMETIC_FP32;
-  check_look_ahead(1 << 30, 0);
-  check_look_ahead(1, 0);
-  wrapped_arithmetic = 0;
+  check_look_ahead(with_products(), HONE_ARITHMETIC_FP32);
+  check_look_ahead(apart(), HONE_ARITHMETIC_FP32);
 }
 
 } // namespace

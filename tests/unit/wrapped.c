@@ -5,7 +5,6 @@
 #include "base/device_memory.h"
 
 hone_trial wrapped_trial;
-int wrapped_arithmetic;
 wrapped_calls failing_calls;
 const hone_driver *wrapped_driver;
 int64_t wrapped_slot_bytes;
@@ -32,8 +31,6 @@ int __wrap_hone_cuda_solver_status(int result);
 hone_choices __wrap_hone_choices_of(const hone_options *options) {
   hone_choices choices = __real_hone_choices_of(options);
   choices.trial = wrapped_trial;
-  if (wrapped_arithmetic != 0)
-    choices.arithmetic = wrapped_arithmetic;
   return choices;
 }
 

@@ -16,8 +16,6 @@ extern "C" {
 /* hone_choices_of: the trial part of the choices of every solve; zeros at
    first. */
 extern hone_trial wrapped_trial;
-/* Likewise the arithmetic of products (HONE_ARITHMETIC_...), unless 0. */
-extern int wrapped_arithmetic;
 
 /* hone_cuda_runtime_status and its like count the calls of CUDA in made. The
    call that takes fail_at from 1 to 0 counts as failed, although it was made;
