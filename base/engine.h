@@ -26,9 +26,9 @@ typedef struct hone_trial {
                          products are made of three FP16 products each */
   int64_t ahead_from; /* orders from which the next panel is factored beside
                          the update */
-  int64_t rows_from;  /* orders from which the next panel's columns are updated
-                         on a stream of their own, while one is factored */
-  int64_t decide;     /* rows below a panel from which the products beside it
+  int64_t stream_from; /* orders from which the next panel's columns are updated
+                          on a stream of their own, while one is factored */
+  int64_t products_from; /* rows below a panel from which the products beside it
                          take longer than it does: see outer_panels.cu */
   int64_t one_slot_from; /* orders from which one inner panel's L has room for
                             that, not those of an outer panel */

@@ -141,13 +141,6 @@ int factor_inner(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
 
 /* ---- The columns of the next outer panel -------------------------------- */
 
-/* Records on the stream 'on' that the columns of the next panel, from c0 on,
-   are up to date. */
-int record_ready(hone_cuda *c, int64_t c0, cudaStream_t on) {
-  c->forms.ready_at = c0;
-  return CALL(cudaEventRecord(c->forms.ready, on));
-}
-
 /* Lets the stream ahead begin with the columns from c0 on when they are up to
    date with the panel before. */
 int start_ahead(hone_cuda *c, int64_t c0) {

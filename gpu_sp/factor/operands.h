@@ -60,6 +60,15 @@ inline int *zero_pivot_flag(hone_cuda *c) { return c->flags; }
 inline int *overflow_flag(hone_cuda *c) { return c->flags + 1; }
 inline int *asymmetry_flag(hone_cuda *c) { return c->flags + 2; }
 
+/* Records on the stream 'on', with look-ahead, that the columns of the next
+   panel, from c0 on, are up to date. */
+inline int record_ready(hone_cuda *c, int64_t c0, cudaStream_t on) {
+  if (c->forms.side.stream == nullptr)
+    return HONE_OK;
+  c->forms.ready_at = c0;
+  return CALL(cudaEventRecord(c->forms.ready, on));
+}
+
 /* The first column and the width of inner panel 'inner' of p. */
 inline int64_t inner_start(const hone_cuda_panel_info *p, int inner) {
   return p->k + (int64_t)inner * HONE_PANEL;

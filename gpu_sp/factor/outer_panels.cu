@@ -204,7 +204,7 @@ int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
 
 /* Returns the end of the columns behind the panel, from c0 on, that are updated
    while it is being factored: those of the next panel. 0: there are none. */
-int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
+int64_t end_of_next(const hone_cuda *c, int64_t c0, int64_t end) {
   const int64_t next = end_of_first_part(c, c0, end);
   return c->forms.ahead.stream && c0 < end && next - c0 <= c->strip ? next : 0;
 }
@@ -214,7 +214,7 @@ int64_t end_of_rows_ahead(const hone_cuda *c, int64_t c0, int64_t end) {
    would have too few multiprocessors for products. (Beside the first panel
    there are no products yet.) */
 bool products_decide(const hone_cuda *c, int64_t end) {
-  const int64_t chosen = c->choices.trial.decide;
+  const int64_t chosen = c->choices.trial.products_from;
   return hone_cuda_ahead_is_apart(c) &&
          c->n - end >= (chosen > 0 ? chosen : PRODUCTS_DECIDE);
 }
@@ -232,14 +232,6 @@ bool computes_rows_alone(const hone_cuda *c, int index, int count,
                                      : count == 1;
 }
 
-/* Records that the columns of the next panel, from c0 on, are up to date. */
-int record_ready(hone_cuda *c, int64_t c0) {
-  if (!has_look_ahead(c))
-    return HONE_OK;
-  c->forms.ready_at = c0;
-  return CALL(cudaEventRecord(c->forms.ready, c->work));
-}
-
 /* Lets the stream ahead update the columns of the panel behind the next one,
    from *c0 on, where it will go on with them; or, where rows of U alone will be
    computed there, lets the products of the stream work begin there. *c0 becomes
@@ -247,7 +239,7 @@ int record_ready(hone_cuda *c, int64_t c0) {
 int update_behind(hone_cuda *c, int panel, int64_t *c0, int64_t c1) {
   hone_cuda_forms *f = &c->forms;
   const hone_cuda_panel_info *p = c->panels + panel;
-  const int64_t first = *c0, to = end_of_rows_ahead(c, first, c1);
+  const int64_t first = *c0, to = end_of_next(c, first, c1);
   hone_cuda_queue on = f->ahead;
   on.lp = f->main.lp;
   on.ldl = f->main.ldl;
@@ -286,7 +278,7 @@ int finish_next(hone_cuda *c, const hone_cuda_panel_info *p, bool alone,
       TRY_CUDA(cudaStreamWaitEvent(c->work, c->forms.done, 0));
   } else if (alone) {
     TRY(update_next(c, p, c0, c1, c->n));
-    TRY(record_ready(c, c0));
+    TRY(record_ready(c, c0, c->work));
   }
   return st;
 }
@@ -320,7 +312,7 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
     return HONE_INTERNAL;
   *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
   c->split_panel = -1;
-  c->ahead_end = end_of_rows_ahead(c, k + w, end);
+  c->ahead_end = end_of_next(c, k + w, end);
   c->rows_alone =
       c->ahead_end > 0 && computes_rows_alone(c, index, p->count, k + w);
   const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
@@ -361,7 +353,7 @@ int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
     const bool moves_first = hone_cuda_ahead_is_apart(c);
     if (!ahead) {
       st = update_by_panel(c, panel, c0, next, end);
-      TRY(record_ready(c, c0));
+      TRY(record_ready(c, c0, c->work));
     }
     if (ahead && !moves_first)
       st = finish_next(c, p, alone, c0, next);
@@ -387,7 +379,7 @@ int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
   const int last = c->panel_count - 1;
   int st = update_later(c, from, last, c0, c1);
   TRY(update_later(c, last, last + 1, c0, next));
-  TRY(record_ready(c, c0));
+  TRY(record_ready(c, c0, c->work));
   hone_cuda_leave_room(c, c0, c1 - c0);
   TRY(update_later(c, last, last + 1, next, c1));
   c->room = {};

@@ -146,7 +146,7 @@ template <class T, bool THREE>
 static cudaError_t launch_split(const hone_float_matrix &f, int64_t i0,
                                 int64_t k, int64_t w, const hone_operand &to,
                                 cudaStream_t stream) {
-  /* Others must find room beside it. */
+  /* So many thread blocks took no longer than 2048 for each inner panel. */
   const unsigned panels = blocks_of(w, HONE_PANEL);
   const unsigned most = (2 * SPLIT_BLOCKS + panels - 1) / panels;
   const unsigned blocks = blocks_of(f.n - i0, SPLIT_ROWS);

@@ -76,7 +76,7 @@ int64_t rows_of_ahead(const hone_cuda *c) {
 /* Returns true if the columns of the next panel are updated while a panel is
    being factored: on one device, unless the caller has chosen another
    method. */
-bool has_rows_ahead(const hone_cuda *c) {
+bool has_updates_ahead(const hone_cuda *c) {
   return !c->spd && c->deal.of <= 1 && !cpu_chosen(c) &&
          c->choices.sections == HONE_BLOCK_ROWS_AUTO;
 }
@@ -84,8 +84,9 @@ bool has_rows_ahead(const hone_cuda *c) {
 /* Returns true if that is done on a stream of its own, while products go on:
    where these last longer than the panel. */
 bool has_stream_ahead(const hone_cuda *c) {
-  const int64_t chosen = c->choices.trial.rows_from;
-  return has_rows_ahead(c) && c->n >= (chosen > 0 ? chosen : STREAM_AHEAD_FROM);
+  const int64_t chosen = c->choices.trial.stream_from;
+  return has_updates_ahead(c) &&
+         c->n >= (chosen > 0 ? chosen : STREAM_AHEAD_FROM);
 }
 
 /* Returns for how many inner panels side.lp has room: for all of an outer
@@ -94,7 +95,7 @@ bool has_stream_ahead(const hone_cuda *c) {
 int slots_of(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.one_slot_from;
   const bool all =
-      has_rows_ahead(c) && c->n < (chosen > 0 ? chosen : ONE_SLOT_FROM);
+      has_updates_ahead(c) && c->n < (chosen > 0 ? chosen : ONE_SLOT_FROM);
   return all ? (int)((c->nb + HONE_PANEL - 1) / HONE_PANEL) : 1;
 }
 
@@ -160,7 +161,7 @@ int create_side(hone_cuda *c, void *(&blas_work)[2]) {
   if (has_stream_ahead(c))
     TRY(create_queue(c, &f->ahead, most < least ? most + 1 : most,
                      blas_work[1]));
-  else if (has_rows_ahead(c))
+  else if (has_updates_ahead(c))
     f->ahead = f->main;
   cudaEvent_t *plain[] = {&f->ready,  &f->factored, &f->moved, &f->updated,
                           &f->behind, &f->done,     &f->used,  &f->read};
