@@ -309,10 +309,9 @@ int update_below(hone_cuda *c, const hone_cuda_queue &on,
 /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
    parts. */
 int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
-              const hone_cuda_panel_info *p, int inner, int64_t c0,
+              const hone_cuda_panel_info *p, int inner, int64_t w, int64_t c0,
               int64_t c1) {
-  const hone_u_rows rows = {inner_start(p, inner), inner_width(p, inner), c0,
-                            c1};
+  const hone_u_rows rows = {inner_start(p, inner), w, c0, c1};
   return CALL(
       hone_cuda_rows_spd(matrix_f(c), rows,
                          {c->pieces, scale_at(c, p->k), on.up, on.ldu,
@@ -376,7 +375,7 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
                                 overflow_flag(c), on.stream));
   if (st != HONE_OK || k + w >= end)
     return st;
-  st = rows_of_u(c, on, &one, 0, k + w, end);
+  st = rows_of_u(c, on, &one, 0, w, k + w, end);
   TRY(update_below(c, on, &one, k + w, end, end, k + w));
   return st;
 }
@@ -394,7 +393,7 @@ int hone_cuda_cholesky_rows(hone_cuda *c, const hone_cuda_queue &on,
       st = product(
           c, on, p, inner,
           {inner_start(p, inner), inner_width(p, inner), end, c->n, end});
-    TRY(rows_of_u(c, on, p, inner, end, c->n));
+    TRY(rows_of_u(c, on, p, inner, inner_width(p, inner), end, c->n));
   }
   return st;
 }
@@ -413,7 +412,7 @@ int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
 }
 
 const hone_cuda_steps hone_cuda_cholesky_steps = {
-    inner_step,   split_panel_u,     rows_of_u, product,
+    inner_step,   split_panel_u,     rows_of_u, 1,      product,
     update_below, update_later_rows, nullptr,   nullptr};
 
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,

@@ -173,20 +173,25 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream);
 
-/* Rows k .. k+w-1 of U, w <= HONE_PANEL, in the columns c0 .. c1-1. */
+/* Rows k .. k+w-1 of U in the columns c0 .. c1-1; w <= HONE_PANEL but for
+   hone_cuda_rows. */
 struct hone_u_rows {
   int64_t k, w, c0, c1;
   const hone_moves *moves = nullptr; /* device: made in these columns first;
                                         with them, */
-  int64_t left = 0; /* a multiple of HONE_PANEL: so many rows of U above, to
-                       k-1, are there, and have not been subtracted */
+  int64_t left = 0;    /* a multiple of HONE_PANEL: so many rows of U above, to
+                          k-1, are there, and have not been subtracted */
+  bool spread = false; /* more thread blocks subtract them, for which enough
+                          multiprocessors should be free */
 };
 
 /* U = inv(L11) (F[k:k+w, c0:c1] - L10 U0) in place, L11 the unit lower triangle
    of the diagonal block at k, L10 = F[k:k+w, k-left:k] and U0 the rows of U
    above. The parts of row r go to
    out[(place + r) * ldo + c - c0], in HONE_WIDE rows, of which those behind row
-   w are zero; complex: each entry as a block of two rows and columns. */
+   w are zero; complex: each entry as a block of two rows and columns. If
+   w > HONE_PANEL, without moves, every HONE_PANEL rows are an inner panel, with
+   the places that hone_cuda_split_l gives them. */
 cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
                            const hone_operand &to, cudaStream_t stream);
 

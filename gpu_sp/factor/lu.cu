@@ -14,6 +14,10 @@
 
 namespace {
 
+/* Inner panels whose rows of U are computed by one launch; measured on an
+   H200. */
+enum { ROWS_TOGETHER = HONE_PARTS > 1 ? 2 : 1 };
+
 /* Subtracts L U from the block of F, for k rows of parts from row 'from' on.
    GEMM sees the transpose, U^T L^T. */
 int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
@@ -100,13 +104,12 @@ int split_panel_l(hone_cuda *c, int panel, int64_t, int64_t) {
                                  : split_all_l(c, c->panels + panel, c->work);
 }
 
-/* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
-   parts. */
+/* Computes w rows of U, from those of the inner panel on, in the columns
+   c0 .. c1-1, and their parts. */
 int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
-              const hone_cuda_panel_info *p, int inner, int64_t c0,
+              const hone_cuda_panel_info *p, int inner, int64_t w, int64_t c0,
               int64_t c1) {
-  const hone_u_rows rows = {inner_start(p, inner), inner_width(p, inner), c0,
-                            c1};
+  const hone_u_rows rows = {inner_start(p, inner), w, c0, c1};
   const hone_operand to = {c->pieces,
                            scale_at(c, c0),
                            on.up,
@@ -178,14 +181,14 @@ int rows_ahead(hone_cuda *c, const hone_cuda_queue &on,
   int st = inner == 0 ? start_ahead(c, c0) : (int)HONE_OK;
   TRY_CUDA(cudaEventRecord(f->moved, on.stream));
   TRY_CUDA(cudaStreamWaitEvent(ahead.stream, f->moved, 0));
-  TRY_CUDA(
-      hone_cuda_rows(matrix_f(c),
-                     {k, inner_width(p, inner), c0, c->ahead_end,
-                      c->moves + p->first + inner, alone ? k - p->k : 0},
-                     {c->pieces, scale_at(c, c0), ahead.up, ahead.ldu,
-                      alone ? place_of(c, inner, p->count) : place_of(c, 0, 1),
-                      overflow_flag(c)},
-                     ahead.stream));
+  TRY_CUDA(hone_cuda_rows(
+      matrix_f(c),
+      {k, inner_width(p, inner), c0, c->ahead_end, c->moves + p->first + inner,
+       alone ? k - p->k : 0, alone && inner + 1 == p->count},
+      {c->pieces, scale_at(c, c0), ahead.up, ahead.ldu,
+       alone ? place_of(c, inner, p->count) : place_of(c, 0, 1),
+       overflow_flag(c)},
+      ahead.stream));
   return st;
 }
 
@@ -214,6 +217,27 @@ int update_ahead(hone_cuda *c, const hone_cuda_queue &on,
   return st;
 }
 
+/* Composes the moves of all inner panels into one list, on the stream 'on'. */
+int compose_on(hone_cuda *c, const hone_cuda_panel_info *p, cudaStream_t on) {
+  return CALL(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
+                                c->perm, c->new_row, c->identity, on));
+}
+
+/* Does so on the stream of the panels, when the moves before have been made and
+   columns loaded by the order of rows before: the stream work, which has longer
+   to do, will find it done. */
+int compose_beside(hone_cuda *c, const hone_cuda_queue &on,
+                   const hone_cuda_panel_info *p) {
+  hone_cuda_forms *f = &c->forms;
+  const hone_cuda_column *last = c->columns + c->column_count - 1;
+  int st = CALL(cudaStreamWaitEvent(on.stream, f->in_order, 0));
+  TRY_CUDA(cudaStreamWaitEvent(on.stream, last->in_f, 0));
+  TRY(compose_on(c, p, on.stream));
+  TRY_CUDA(cudaEventRecord(f->composed, on.stream));
+  f->composed_panel = (int)(p - c->panels);
+  return st;
+}
+
 /* Splits all of L for the other products, when the update before has read the
    operand, and records that the columns of the next panel, from c0 on, are up
    to date: at once, or behind the product with rows of U that were computed
@@ -227,6 +251,8 @@ int finish_ahead(hone_cuda *c, const hone_cuda_queue &on,
   int st = HONE_OK;
   if (!c->rows_alone)
     st = record_ready(c, c0, ahead);
+  else if (apart)
+    st = compose_beside(c, on, p);
   if (c->rows_alone || c->ahead_end < c->n) {
     TRY_CUDA(cudaStreamWaitEvent(splits, f->busy, 0));
     TRY(split_all_l(c, p, splits));
@@ -267,7 +293,7 @@ int follow_panel(hone_cuda *c, const hone_cuda_queue &on,
                            right - from, end - from,
                            {m->dst, m->src, 2 * HONE_PANEL}, on.stream));
   if (right < end) {
-    TRY(rows_of_u(c, on, one, 0, right, end));
+    TRY(rows_of_u(c, on, one, 0, one->w, right, end));
     TRY(split_inner_l(c, on, one));
   }
   return st;
@@ -295,23 +321,28 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &queue,
   return st;
 }
 
-/* Composes the moves of all inner panels into one list. */
+/* Composes the moves of all inner panels for the stream work, or waits for
+   that. */
 int compose_moves(hone_cuda *c, const hone_cuda_panel_info *p) {
-  return CALL(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
-                                c->perm, c->new_row, c->identity, c->work));
+  if (c->forms.composed_panel == (int)(p - c->panels))
+    return CALL(cudaStreamWaitEvent(c->work, c->forms.composed, 0));
+  return compose_on(c, p, c->work);
 }
 
 /* Makes the panel's row moves, which were composed last, in the columns
    0 .. left-1 and c0 .. c1-1. */
 int move_rows(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
               int64_t c0, int64_t c1) {
-  return CALL(hone_cuda_move(c->f, c->ld, left, c0, c1,
-                             {c->dst, c->src, p->count * 2 * HONE_PANEL},
-                             c->work));
+  int st = CALL(hone_cuda_move(c->f, c->ld, left, c0, c1,
+                               {c->dst, c->src, p->count * 2 * HONE_PANEL},
+                               c->work));
+  if (hone_cuda_ahead_is_apart(c))
+    TRY_CUDA(cudaEventRecord(c->forms.in_order, c->work));
+  return st;
 }
 
 } // namespace
 
 const hone_cuda_steps hone_cuda_lu_steps = {
-    inner_step,   split_panel_l, rows_of_u,     product,
+    inner_step,   split_panel_l, rows_of_u,     ROWS_TOGETHER, product,
     update_below, nullptr,       compose_moves, move_rows};

@@ -37,6 +37,9 @@ __device__ __forceinline__ number operator-(number v) { return {-v.re, -v.im}; }
 __device__ __forceinline__ number operator*(number a, number b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
+__device__ __forceinline__ number plus(number a, number b) {
+  return {a.re + b.re, a.im + b.im};
+}
 /* Returns a - l u. */
 __device__ __forceinline__ number less_product(number a, number l, number u) {
   return {a.re - l.re * u.re + l.im * u.im, a.im - l.re * u.im - l.im * u.re};
@@ -109,6 +112,7 @@ typedef float number;
 __device__ __forceinline__ number number_of(float v) { return v; }
 __device__ __forceinline__ float size_of(number v) { return fabsf(v); }
 __device__ __forceinline__ bool is_zero(number v) { return v == 0.0F; }
+__device__ __forceinline__ number plus(number a, number b) { return a + b; }
 __device__ __forceinline__ number less_product(number a, number l, number u) {
   return a - l * u;
 }

@@ -78,6 +78,15 @@ inline int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
   return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
 }
 
+/* The rows of U of so many inner panels of p, from 'inner' on, or of those that
+   there are. */
+inline int64_t rows_together(const hone_cuda_panel_info *p, int inner,
+                             int panels) {
+  const int64_t left = p->w - (int64_t)inner * HONE_PANEL;
+  const int64_t wanted = (int64_t)panels * HONE_PANEL;
+  return left < wanted ? left : wanted;
+}
+
 /* Returns the number of floats in a row of a product. Those that pad F behind
    the last column take part. (Of a device that has some columns of F alone, as
    in the LU on several, the caller counts them, by other numbers.) */

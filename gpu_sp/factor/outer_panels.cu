@@ -41,15 +41,23 @@ bool has_look_ahead(const hone_cuda *c) {
 /* A product takes every multiprocessor until it ends, and each kernel of the
    panel that is factored beside it would wait for that end. So the products
    that begin with the panel leave room for it: as many multiprocessors as it
-   has thread blocks, three elevenths at least, a third on several devices. When
-   those that they take have done what they can while a panel is factored, the
-   rest is multiplied by all. This does not pay where products are left less
-   than a part of the multiprocessors, which is smaller where several devices
-   wait for the panel. Measured on an H200 (docs/performance.md). */
-const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
-/* The floating-point operations that one multiprocessor does while an inner
-   panel is factored. */
-const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
+   has thread blocks, and a part of all at least. When those that they take have
+   done what they can while a panel is factored, the rest is multiplied by all.
+   This does not pay where products are left less than a part of the
+   multiprocessors. Measured on an H200 (docs/performance.md). */
+struct room_beside {
+  double panel; /* the least part of the multiprocessors for the panel, and */
+  double products; /* for the products */
+  double work;     /* floating-point operations that one multiprocessor does
+                      while an inner panel is factored, or more: then hardly
+                      anything is multiplied by all */
+};
+const room_beside ROOM = {3.0 / 11, 0.625, HONE_PARTS > 1 ? 0.6e9 : 1.06e9};
+/* Where panels decide, not products; and where several devices wait for the
+   panel. */
+const room_beside ROOM_OF_DECIDING =
+    HONE_PARTS > 1 ? room_beside{0.4, 0.3, 2.4e9} : ROOM;
+const room_beside ROOM_OF_SEVERAL = {1.0 / 3, 0.3, ROOM.work};
 /* See products_decide; measured on an H200. */
 const int64_t PRODUCTS_DECIDE = HONE_PARTS > 1 ? 4608 : 9216;
 enum {
@@ -149,13 +157,15 @@ int update_next(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
 int compute_rows(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
   const hone_cuda_steps *steps = steps_of(c);
+  const int together =
+      c->choices.sections == HONE_BLOCK_ROWS_AUTO ? steps->together : 1;
   int st = HONE_OK;
-  for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
+  for (int inner = 0; inner < p->count && st == HONE_OK; inner += together) {
     const int64_t k = inner_start(p, inner);
+    const int64_t w = rows_together(p, inner, together);
     if (inner > 0)
-      st = steps->product(c, on, p, inner,
-                          {k, inner_width(p, inner), c0, c1, c0});
-    TRY(steps->rows(c, on, p, inner, c0, c1));
+      st = steps->product(c, on, p, inner, {k, w, c0, c1, c0});
+    TRY(steps->rows(c, on, p, inner, w, c0, c1));
   }
   return st;
 }
@@ -289,18 +299,20 @@ void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
   const int64_t rows = c->n - k;
   const int64_t blocks = hone_cuda_panel_blocks(rows, c->panel_work);
   const int64_t parts = hone_cuda_panel_parts(rows, c->panel_work.part_rows);
-  const int64_t least_room =
-      c->deal.of > 1 ? c->processors / 3 : c->processors * 3 / 11;
+  const int64_t wide = w < c->nb ? w : c->nb;
+  const int64_t inner = (wide + HONE_PANEL - 1) / HONE_PANEL;
+  const room_beside part =
+      c->deal.of > 1 ? ROOM_OF_SEVERAL
+                     : (products_decide(c, k + wide) ? ROOM : ROOM_OF_DECIDING);
+  const int64_t least_room = (int64_t)(part.panel * (double)c->processors);
   const int64_t left =
       (c->processors - (blocks > least_room ? blocks : least_room)) / 2 * 2;
-  const double least = c->deal.of > 1 ? LEAST_OF_SEVERAL : LEAST;
-  const int64_t inner = ((w < c->nb ? w : c->nb) + HONE_PANEL - 1) / HONE_PANEL;
   const double chosen = c->choices.trial.beside;
   c->room = {};
   if (has_look_ahead(c) && !c->spd && three_products(c) &&
-      (double)left >= least * (double)c->processors)
+      (double)left >= part.products * (double)c->processors)
     c->room = {(int)left,
-               (chosen > 0.0 ? chosen : WORK_BESIDE) * (double)(left * inner) *
+               (chosen > 0.0 ? chosen : part.work) * (double)(left * inner) *
                    (parts > 1 ? (double)(parts + MORE_FOR_PARTS) : 1.0)};
 }
 

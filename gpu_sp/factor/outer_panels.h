@@ -26,10 +26,12 @@ struct hone_cuda_steps {
   /* Makes the left operand of all inner panels, for an update of the columns
      c0 .. c1-1 on the queue main. */
   int (*split)(hone_cuda *c, int panel, int64_t c0, int64_t c1);
-  /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
-     parts. */
+  /* Computes w rows of U, from those of inner panel 'inner' on, in the columns
+     c0 .. c1-1, and their parts; those of 'together' inner panels at most. */
   int (*rows)(hone_cuda *c, const hone_cuda_queue &on,
-              const hone_cuda_panel_info *p, int inner, int64_t c0, int64_t c1);
+              const hone_cuda_panel_info *p, int inner, int64_t w, int64_t c0,
+              int64_t c1);
+  int together;
   /* Subtracts from the block the product of p's first 'inner' inner panels. */
   int (*product)(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int inner,

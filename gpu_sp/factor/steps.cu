@@ -11,7 +11,8 @@ namespace {
 enum {
   THREADS = 256,
   SPLIT_ROWS = THREADS / HONE_WIDE, /* of L, a float a thread */
-  SPLIT_BLOCKS = 264 /* thread blocks that split L beside others */
+  SPLIT_BLOCKS = 264, /* thread blocks that split L beside others */
+  SHARE_ABOVE = 4 /* lanes for a column, of which rows above are subtracted */
 };
 
 const int64_t MANY_COLUMNS = 12288; /* docs/performance.md */
@@ -86,12 +87,28 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- The pivot rows of U ------------------------------------------------ */
 
-template <class T, int PARTS, bool SPD, int E, bool AHEAD>
+template <class T, int PARTS, bool SPD, int E>
 __global__ void __launch_bounds__(ROWS_THREADS)
     solve_rows(float *f, int64_t ld, const hone_u_rows rows,
                const hone_split_scale *scale, const rows_out<T> o) {
   HONE_DYNAMIC_SHARED(rows_shared<E>, sh);
-  solve_rows_of_block<T, PARTS, SPD, E, AHEAD>(f, ld, rows, scale, o, sh);
+  solve_rows_of_block<T, PARTS, SPD, E>(f, ld, rows, scale, o, sh);
+}
+
+template <class T, int PARTS>
+__global__ void __launch_bounds__(ROWS_THREADS)
+    solve_panels(float *f, int64_t ld, const hone_u_rows rows,
+                 const hone_split_scale *scale, const rows_out<T> o) {
+  HONE_DYNAMIC_SHARED(rows_shared<1>, sh);
+  solve_panels_of_block<T, PARTS>(f, ld, rows, scale, o, sh);
+}
+
+template <class T, int PARTS, bool ABOVE, int SHARE>
+__global__ void __launch_bounds__(ROWS_THREADS)
+    solve_moved_rows(float *f, int64_t ld, const hone_u_rows rows,
+                     const hone_split_scale *scale, const rows_out<T> o) {
+  HONE_DYNAMIC_SHARED(rows_shared<1>, sh);
+  solve_moved_rows_of_block<T, PARTS, ABOVE, SHARE>(f, ld, rows, scale, o, sh);
 }
 
 /* The launch behind an inner panel (hone_cuda_follow_panel): the first thread
@@ -114,7 +131,7 @@ __global__ void __launch_bounds__(ROWS_THREADS)
   const unsigned moving = blockIdx.x - args.solving;
   const int tid = (int)threadIdx.x;
   if (blockIdx.x < args.solving) {
-    solve_rows_of_block<T, PARTS, false, 1, true>(args.f.f, args.f.ld, rows,
+    solve_moved_rows_of_block<T, PARTS, false, 1>(args.f.f, args.f.ld, rows,
                                                   args.scale, args.u, sh);
   } else if (moving < args.moving) {
     const int64_t c = args.from + (int64_t)moving * 32 + tid % 32;
@@ -171,19 +188,22 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
   return launch(f, i0, k, w, to, stream);
 }
 
-template <class T, int PARTS, bool SPD, int E, bool AHEAD>
-static cudaError_t launch_lanes(const hone_float_matrix &f,
-                                const hone_u_rows &rows,
-                                const hone_split_scale *scale,
-                                const rows_out<T> &o, cudaStream_t stream) {
-  const size_t above = HONE_PANEL * 32 * sizeof(number);
-  const size_t shared = sizeof(rows_shared<E>) + (AHEAD ? above : 0);
-  const auto kernel = solve_rows<T, PARTS, SPD, E, AHEAD>;
+template <class T>
+using rows_kernel = void (*)(float *, int64_t, hone_u_rows,
+                             const hone_split_scale *, rows_out<T>);
+
+/* Launches the kernel, a thread block of which has so many columns. */
+template <class T>
+static cudaError_t
+launch_rows_kernel(rows_kernel<T> kernel, size_t shared, int columns,
+                   const hone_float_matrix &f, const hone_u_rows &rows,
+                   const hone_split_scale *scale, const rows_out<T> &o,
+                   cudaStream_t stream) {
   const cudaError_t e = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
   if (e != cudaSuccess)
     return e;
-  HONE_LAUNCH(kernel, blocks_of(rows.c1 - rows.c0, 32 * E), ROWS_THREADS,
+  HONE_LAUNCH(kernel, blocks_of(rows.c1 - rows.c0, columns), ROWS_THREADS,
               shared, stream, f.f, f.ld, rows, scale, o);
   return cudaGetLastError();
 }
@@ -195,19 +215,37 @@ static cudaError_t launch_rows(const hone_float_matrix &f,
                                const hone_u_rows &rows, const hone_operand &to,
                                const hone_left_operand &left,
                                cudaStream_t stream) {
-  typedef typename T::type number;
-  const rows_out<T> o = {static_cast<number *>(to.out),
+  typedef typename T::type number_type;
+  const rows_out<T> o = {static_cast<number_type *>(to.out),
                          to.ldo,
-                         static_cast<number *>(left.out),
+                         static_cast<number_type *>(left.out),
                          left.ldo,
                          to.place,
                          to.overflow};
-  auto launch = launch_lanes<T, PARTS, SPD, 1, false>;
-  if (rows.moves)
-    launch = launch_lanes<T, PARTS, SPD, 1, !SPD>;
-  else if (rows.c1 - rows.c0 > MANY_COLUMNS)
-    launch = launch_lanes<T, PARTS, SPD, 4, false>;
-  return launch(f, rows, to.scale, o, stream);
+  rows_kernel<T> kernel = solve_rows<T, PARTS, SPD, 1>;
+  size_t shared = sizeof(rows_shared<1>);
+  int columns = 32;
+  if constexpr (!SPD) {
+    if (rows.moves && rows.left > 0 && rows.spread) {
+      kernel = solve_moved_rows<T, PARTS, true, SHARE_ABOVE>;
+      columns = 32 / SHARE_ABOVE;
+    } else if (rows.moves && rows.left > 0) {
+      kernel = solve_moved_rows<T, PARTS, true, 1>;
+    } else if (rows.moves) {
+      kernel = solve_moved_rows<T, PARTS, false, 1>;
+    } else if (rows.w > HONE_PANEL) {
+      kernel = solve_panels<T, PARTS>;
+    }
+  }
+  if ((rows.moves && rows.left > 0) || rows.w > HONE_PANEL)
+    shared += HONE_PANEL * (size_t)columns * sizeof(number);
+  if (!rows.moves && rows.w <= HONE_PANEL && rows.c1 - rows.c0 > MANY_COLUMNS) {
+    kernel = solve_rows<T, PARTS, SPD, 4>;
+    shared = sizeof(rows_shared<4>);
+    columns = 4 * 32;
+  }
+  return launch_rows_kernel<T>(kernel, shared, columns, f, rows, to.scale, o,
+                               stream);
 }
 
 template <bool SPD>

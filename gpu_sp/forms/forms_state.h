@@ -72,6 +72,10 @@ struct hone_cuda_forms {
                            to date with an inner panel, or L is split */
   cudaEvent_t read;     /* on ahead: it has read the operand L of main */
   cudaEvent_t done;     /* on ahead: all that it does beside a panel is done */
+  cudaEvent_t in_order; /* on work: rows have moved as the last composed moves
+                           say */
+  cudaEvent_t composed; /* on side: a panel's moves are composed, */
+  int composed_panel;   /* of this panel; -1: of none */
   cudaEvent_t used;     /* on ahead: the L of an inner panel has been
                            multiplied, if slots is 1 */
 };

@@ -163,8 +163,9 @@ int create_side(hone_cuda *c, void *(&blas_work)[2]) {
                      blas_work[1]));
   else if (has_updates_ahead(c))
     f->ahead = f->main;
-  cudaEvent_t *plain[] = {&f->ready,  &f->factored, &f->moved, &f->updated,
-                          &f->behind, &f->done,     &f->used,  &f->read};
+  cudaEvent_t *plain[] = {&f->ready,    &f->factored, &f->moved, &f->updated,
+                          &f->behind,   &f->done,     &f->used,  &f->read,
+                          &f->in_order, &f->composed};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
   for (cudaEvent_t *event : plain)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
@@ -212,7 +213,7 @@ int64_t hone_cuda_forms_bytes(const hone_cuda *c) {
 int hone_cuda_forms_create(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   void *blas[2] = {};
-  f->ready_at = f->behind_at = -1;
+  f->ready_at = f->behind_at = f->composed_panel = -1;
   f->main.stream = c->work;
   f->main.handle = c->handle;
   f->main.lp = c->lp;
@@ -228,9 +229,10 @@ int hone_cuda_forms_create(hone_cuda *c) {
 
 void hone_cuda_forms_destroy(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  cudaEvent_t events[] = {f->ready,  f->factored, f->moved, f->updated,
-                          f->behind, f->done,     f->used,  f->read,
-                          f->busy,   f->out,      f->in};
+  cudaEvent_t events[] = {f->ready,    f->factored, f->moved, f->updated,
+                          f->behind,   f->done,     f->used,  f->read,
+                          f->in_order, f->composed, f->busy,  f->out,
+                          f->in};
   if (!hone_cuda_ahead_is_apart(c)) {
     f->ahead.stream = nullptr;
     f->ahead.handle = nullptr;
@@ -255,7 +257,7 @@ int hone_cuda_forms_clear(hone_cuda *c) {
   hone_account *used = &c->used;
   used->diagonal_ms = used->exposed_ms = 0.0;
   used->sections = used->sweeps = used->sweeps_max = used->fallback = 0;
-  f->ready_at = f->behind_at = -1;
+  f->ready_at = f->behind_at = f->composed_panel = -1;
   int st = HONE_OK;
   if (f->side.stream)
     st = CALL(cudaStreamSynchronize(f->side.stream));

@@ -31,7 +31,7 @@ hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
 /* Rows of U below others, in columns whose rows have not moved yet: as after a
    move, and a product that is subtracted in double. */
 void check_rows_ahead(enum hone_split p, int64_t left, int64_t w,
-                      int64_t columns) {
+                      int64_t columns, bool spread) {
   const int64_t k = 3 + left, n = k + w + 90, c0 = k + w + 2, c1 = c0 + columns;
   const int64_t ld = c1 + 5, ldo = columns + 3;
   const hone_split_scale scale = {1.0F, 64.0F, -1.0F};
@@ -46,7 +46,7 @@ void check_rows_ahead(enum hone_split p, int64_t left, int64_t w,
   on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
   on_device<uint16_t> out((hone_split_rows(p) + 1) * ldo, 0x11);
   on_device<int> overflow(1, 0);
-  MUST(hone_cuda_rows({there, ld, n}, {k, w, c0, c1, moves, left},
+  MUST(hone_cuda_rows({there, ld, n}, {k, w, c0, c1, moves, left, spread},
                       {p, scales, out.p, ldo, place_of(p), overflow}, nullptr));
   MUST(hone_cuda_move(moved, ld, 0, c0, c1,
                       {moves.p->dst, moves.p->src, 2 * HONE_PANEL}, nullptr));
@@ -68,8 +68,8 @@ void check_rows_ahead(enum hone_split p, int64_t left, int64_t w,
         kept.data()[row * ld + c] = before.data()[row * ld + c];
     }
   }
-  ct_note("pieces %d, left %d, w %d, %d columns", (int)p, (int)left, (int)w,
-          (int)columns);
+  ct_note("pieces %d, left %d, w %d, %d columns, spread %d", (int)p, (int)left,
+          (int)w, (int)columns, spread);
   CHECK_LE(error, 1e-5);
   CHECK(same(kept, before)); /* nothing else was written */
   CHECK(same(out.get(), parts_of_rows(p, got.data() + k * ld + c0, ld, w,
@@ -81,10 +81,66 @@ TEST(kernels, solve_for_block_rows_of_u_ahead) {
   NEED_DEVICE();
   for (enum hone_split p :
        {HONE_SPLIT_NONE, HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_1}) {
-    check_rows_ahead(p, 0, 128, 70);
-    check_rows_ahead(p, 128, 128, 33);
-    check_rows_ahead(p, 384, 128, 32);
-    check_rows_ahead(p, 256, 50, 1);
+    check_rows_ahead(p, 0, 128, 70, false);
+    for (bool spread : {false, true}) {
+      check_rows_ahead(p, 128, 128, 33, spread);
+      check_rows_ahead(p, 384, 128, 32, spread);
+      check_rows_ahead(p, 256, 50, 1, spread);
+    }
+  }
+}
+
+/* Moves by which the rows k .. k+w-1 stay where they are. */
+hone_moves no_moves(int64_t k, int64_t w) {
+  hone_moves m;
+  for (int i = 0; i < 2 * HONE_PANEL; i++) {
+    m.dst[i] = i < w ? (int)k + i : -1;
+    m.src[i] = i < w ? (int)k + i : 0;
+  }
+  return m;
+}
+
+/* One launch for the rows of U of several inner panels does as one for each,
+   from which the products with those above are subtracted. */
+TEST(kernels, solve_for_rows_of_u_of_several_inner_panels) {
+  NEED_DEVICE();
+  const int64_t k = 3, w = 2 * HONE_PANEL + 44, n = k + w, c0 = n + 2;
+  const int64_t columns = 70, c1 = c0 + columns, ld = c1 + 5, ldo = columns + 3;
+  const hone_split_scale scale = {1.0F, 64.0F, -1.0F};
+  on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
+  for (enum hone_split p :
+       {HONE_SPLIT_NONE, HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
+        HONE_SPLIT_FP16_1, HONE_SPLIT_BF16_1}) {
+    const bool three = hone_split_rows(p) == 3 * HONE_WIDE;
+    numbers r = {static_cast<uint64_t>(p) + 5};
+    std::vector<float> f = r.array<float>(n * ld);
+    for (int64_t i = 0; i < n; i++) /* keeps inv(L11) small */
+      for (int64_t j = 0; j < n; j++)
+        f.data()[i * ld + j] /= 8.0F;
+    on_device<float> there(f), each(f);
+    on_device<uint16_t> out((3 * hone_split_rows(p) + 1) * ldo, 0x11);
+    on_device<uint16_t> out_each(out.get());
+    on_device<int> overflow(1, 0);
+    const auto place = [&](int inner) -> hone_split_place {
+      return {three ? (2 - inner) * 2 * HONE_WIDE : -1,
+              three ? (5 - 2 * inner) * HONE_WIDE : -1,
+              (three ? 6 + inner : inner) * HONE_WIDE};
+    };
+    MUST(hone_cuda_rows({there, ld, n}, {k, w, c0, c1},
+                        {p, scales, out.p, ldo, place(0), overflow}, nullptr));
+    for (int inner = 0; inner < 3; inner++) {
+      const int64_t left = inner * HONE_PANEL, at = k + left;
+      const int64_t wide = inner < 2 ? HONE_PANEL : 44;
+      on_device<hone_moves> stay(
+          std::vector<hone_moves>(1, no_moves(at, wide)));
+      MUST(hone_cuda_rows({each, ld, n}, {at, wide, c0, c1, stay, left},
+                          {p, scales, out_each.p, ldo, place(inner), overflow},
+                          nullptr));
+    }
+    ct_note("pieces %d", (int)p);
+    CHECK(same(there.get(), each.get()));
+    CHECK(same(out.get(), out_each.get()));
+    CHECK_EQ_INT(same(there.get(), f), 0);
   }
 }
 
