@@ -269,7 +269,6 @@ int load_from_host(hone_cuda *c, const hone_dense *a,
       c->n, reinterpret_cast<const hone_single *>(stage), c->ld / HONE_PARTS,
       col->j, col->w, {c->f, c->ld, c->new_row, c->top + index, nullptr},
       c->work));
-  TRY_CUDA(cudaEventRecord(col->in_f, c->work));
   return st;
 }
 
@@ -306,6 +305,7 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
     st = round_column(c, c->original, c->original_ld, col, top);
   else
     st = load_from_host(c, a, scaling, index);
+  TRY_CUDA(cudaEventRecord(col->in_f, c->work));
   TRY(set_split_scale(c, index));
   return st;
 }

@@ -84,6 +84,7 @@ inline bool put_off(cudaStream_t stream, std::function<void()> operation) {
   std::lock_guard<std::recursive_mutex> hold(late.lock);
   if (stream->queue == nullptr) {
     stream->queue = std::make_shared<late_queue>();
+    stream->queue->ahead = by_chance(3);
     late.queues.insert(stream->queue);
   }
   const late_queue_pointer q = stream->queue;

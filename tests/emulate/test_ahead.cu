@@ -27,11 +27,12 @@ std::vector<entry> solve(const problem &p, int32_t arithmetic, double *growth) {
 
 /* Another matrix comes before each solve, whose numbers are then in all
    buffers. */
-void check_orders(const problem &p, const problem &other, int32_t arithmetic) {
+void check_orders(const problem &p, const problem &other, int32_t arithmetic,
+                  uint64_t seeds = 3) {
   double growth = 0.0, now_growth = 0.0;
   const std::vector<entry> first = solve(p, arithmetic, &growth);
   CHECK(is_answer(p, HONE_NO_TRANS, first.data()));
-  for (uint64_t seed = 1; seed <= 3; seed++) {
+  for (uint64_t seed = 1; seed <= seeds; seed++) {
     (void)solve(other, arithmetic, &now_growth);
     const hone_emulate::late_streams late(seed);
     ct_note("n %d, outer panels of %d, order %d", (int)p.n,
@@ -105,6 +106,21 @@ TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
   hone_trial trial = apart();
   trial.products_from = 1;
   check_look_ahead(trial);
+}
+
+/* Block columns are loaded by the order of rows that the moves say which were
+   composed last, and are loaded late. */
+TEST_OF(ahead, moves_are_composed_when_block_columns_are_loaded) {
+  const several_devices one(1);
+  const int64_t n = order_of(1000) + 13;
+  hone_trial trial = apart();
+  trial.products_from = trial.ahead_from = 1;
+  trial.outer = HONE_PANEL;
+  trial.feed = 1 + HONE_PARTS_HALVES;
+  wrapped_trial = trial;
+  check_orders(heavy_at_the_end(n, 29, 31), heavy_at_the_end(n, 29, 32),
+               HONE_ARITHMETIC_AUTO, 8);
+  wrapped_trial = {};
 }
 
 TEST_OF(ahead, rows_of_u_are_computed_until_products_no_longer_decide) {
