@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times Hone beside OpenBLAS's dgesv and LAPACK's dsgesv on the CPU, in one
- * process, on the same threads, and checks every answer. `bench_cpu --help`
+ * Times Hone beside OpenBLAS's dgesv and LAPACK's dsgesv on the CPU (complex:
+ * zgesv and zcgesv), in one process, on the same threads, and checks every
+ * answer. `bench_cpu --help`
  * for options.
  *
  * The methods take turns (A B C A B C ...). Each round begins with another
@@ -33,13 +34,13 @@ extern "C" {
 namespace {
 
 const char usage[] = "usage: bench_cpu [options]\n"
-                     "Sections: solve, columns, threads, hard, spd, gallery, "
-                     "history, phases, callers.\n";
+                     "Sections: solve, columns, threads, hard, spd, complex, "
+                     "gallery, history, phases, callers.\n";
 
 const std::vector<Part> parts = {
-    {"solve", 0.42},   {"columns", 0.1}, {"threads", 0.1},
-    {"hard", 0.12},    {"spd", 0.1},     {"gallery", 0.06},
-    {"history", 0.04}, {"phases", 0.03}, {"callers", 0.08}};
+    {"solve", 0.38},  {"columns", 0.1},  {"threads", 0.1},  {"hard", 0.12},
+    {"spd", 0.1},     {"complex", 0.07}, {"gallery", 0.05}, {"history", 0.03},
+    {"phases", 0.03}, {"callers", 0.07}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "columns")
@@ -82,6 +83,7 @@ void set_defaults(Bench *bench) {
              "256", "512", "1024", "2048", "4096", "8192", "16384"};
   c.spd_sizes = {"64", "256", "1024", "2048", "4096", "8192"};
   c.hard_sizes = {"1000", "2000", "4000"};
+  c.complex_sizes = {"1000", "2000", "4000"};
   c.kinds = {"uniform"};
   c.device = HONE_DEVICE_CPU;
   c.seconds = 300.0;
@@ -90,8 +92,8 @@ void set_defaults(Bench *bench) {
   c.sections = c.known_sections;
   bench->solves = {"Whole solves: the peers' times divided by those of Hone "
                    "once; NO marks times whose answers are not accepted",
-                   "| section | matrix | n | Hone ms | dgesv or dposv | dsgesv "
-                   "or dsposv | Hone / floor |",
+                   "| section | matrix | n | Hone ms | dgesv, zgesv or dposv | "
+                   "dsgesv, zcgesv or dsposv | Hone / floor |",
                    {}};
 }
 

@@ -76,14 +76,18 @@ struct Floor {
 };
 
 /* The floor consists of rounding A once, the operations of LU or Cholesky, and
-   one pass over A to verify x, at the rate at which this A is read. */
+   one pass over A to verify x, at the rate at which this A is read. A complex
+   operation is four real ones. */
 Floor floor_of(const Bench &bench, const Systems &s, bool spd) {
-  const double n = static_cast<double>(s.n);
+  const double n = static_cast<double>(s.n), parts = s.parts;
+  const double flops = parts * parts * (spd ? 1.0 : 2.0) / 3.0 * n * n * n;
   Floor f;
-  f.read_s = read_bandwidth(s.matrix(0), s.n * s.n, bench.c.host_threads);
-  f.copy_ms = 1e3 * (spd ? 0.5 : 1.0) * 12.0 * n * n / bench.copy_bytes_s;
-  f.work_ms = 1e3 * (spd ? 1.0 : 2.0) / 3.0 * n * n * n / bench.sgemm_flops_s;
-  f.pass_ms = 1e3 * 8.0 * n * n / f.read_s;
+  f.read_s =
+      read_bandwidth(s.matrix(0), s.parts * s.n * s.n, bench.c.host_threads);
+  f.copy_ms =
+      1e3 * (spd ? 0.5 : 1.0) * parts * 12.0 * n * n / bench.copy_bytes_s;
+  f.work_ms = 1e3 * flops / bench.sgemm_flops_s;
+  f.pass_ms = 1e3 * parts * 8.0 * n * n / f.read_s;
   f.all_ms = f.copy_ms + f.work_ms + f.pass_ms;
   return f;
 }
@@ -112,7 +116,7 @@ void add_methods(const Config &c, const Systems &s, Kind kind, int batch,
   in_double.factor_precision = HONE_FACTOR_DOUBLE;
   add_hone(c, m, "Hone once", s, HONE_DEVICE_CPU, false, spd);
   add_hone(c, m, "Hone kept", s, HONE_DEVICE_CPU, true, spd);
-  if (!spd)
+  if (!spd && s.parts == 1)
     add_form(c, m, "Hone double", s, HONE_DEVICE_CPU, false, in_double);
   for (Method &method : *m)
     method.batch = batch;
@@ -138,7 +142,8 @@ void summarize(Bench *bench, const Systems &s, const char *section, Kind kind,
   std::string row = text("| %s | %s | %lld | %s %s |", section,
                          kind_names[kind], static_cast<long long>(s.n),
                          figure(hone_ms, "%.4g").c_str(), judged(m[0]));
-  for (const char *name : {"dgesv", "dsgesv", "dposv", "dsposv"})
+  for (const char *name :
+       {"dgesv", "dsgesv", "zgesv", "zcgesv", "dposv", "dsposv"})
     for (const Method &peer : m)
       if (peer.name == name)
         row += " " + text_of(ratio(peer, m[0]), "%.2f") + " " + judged(peer) +
@@ -147,16 +152,20 @@ void summarize(Bench *bench, const Systems &s, const char *section, Kind kind,
                                " |");
 }
 
+bool is_complex(const char *section) {
+  return std::string(section) == "complex";
+}
+
 void solve_size(Bench *bench, const char *section, Kind kind, int64_t n) {
-  const int batch = batch_of(n);
+  const int batch = batch_of(n), parts = is_complex(section) ? 2 : 1;
   const int count = n > 1000 ? 2 : std::max(batch, 4);
   const double order = static_cast<double>(n);
   /* the pool of matrices, the peers' copies, dsgesv's floats, and this
      library's floats and doubles */
-  const double gib =
-      0x1p-30 * order * order * (8.0 * count + 16.0 * batch + 4.0 + 3.0 * 12.0);
+  const double gib = 0x1p-30 * parts * order * order *
+                     (8.0 * count + 16.0 * batch + 4.0 + 3.0 * 12.0);
   Systems s;
-  if (gib > 0.8 * memory_left() || !systems_allocate(&s, n, count)) {
+  if (gib > 0.8 * memory_left() || !systems_allocate(&s, n, count, 1, parts)) {
     printf("\nn = %lld: skipped, needs %.1f GiB of memory\n",
            static_cast<long long>(n), gib);
     Method none;
@@ -192,9 +201,10 @@ void solve_size(Bench *bench, const char *section, Kind kind, int64_t n) {
 
 void cpu_solve_section(Bench *bench, const char *section) {
   const std::string name = section;
-  const Words &sizes = name == "spd"    ? bench->c.spd_sizes
-                       : name == "hard" ? bench->c.hard_sizes
-                                        : bench->c.sizes;
+  const Words &sizes = name == "spd"         ? bench->c.spd_sizes
+                       : name == "hard"      ? bench->c.hard_sizes
+                       : is_complex(section) ? bench->c.complex_sizes
+                                             : bench->c.sizes;
   std::vector<Kind> kinds;
   if (name == "spd")
     kinds = {SPD};
@@ -203,10 +213,11 @@ void cpu_solve_section(Bench *bench, const char *section) {
   else
     for (const std::string &kind : bench->c.kinds)
       kinds.push_back(kind == "normal" ? NORMAL : UNIFORM);
-  printf("\n## %s, whole solves\n", name == "spd"
-                                        ? "Symmetric positive definite"
-                                    : name == "hard" ? "Condition 1e12"
-                                                     : "One right-hand side");
+  printf("\n## %s, whole solves\n",
+         name == "spd"         ? "Symmetric positive definite"
+         : name == "hard"      ? "Condition 1e12"
+         : is_complex(section) ? "Complex systems"
+                               : "One right-hand side");
   for (const std::string &size : sizes)
     for (Kind kind : kinds)
       if (!out_of_time(bench, section, atoll(size.c_str())))

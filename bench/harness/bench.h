@@ -13,7 +13,7 @@
 using Words = std::vector<std::string>;
 
 struct Config {
-  Words sizes, small_sizes, spd_sizes, hard_sizes, form_sizes;
+  Words sizes, small_sizes, spd_sizes, hard_sizes, form_sizes, complex_sizes;
   Words sections, known_sections;
   Words kinds = {"uniform", "normal"};
   Words column_sizes = {"1000", "2000"}; /* orders of the columns table */

@@ -16,6 +16,7 @@ extern "C" {
 const char common_usage[] =
     "  -n A,B,...       orders of the solve table\n"
     "  --spd-n A,...    orders of the spd table\n"
+    "  --complex-n A,.. orders of bench_cpu's complex table\n"
     "  --hard-n A,...   orders of the hard table\n"
     "  --columns-n A,.. orders of the columns table\n"
     "  --columns A,...  numbers of right-hand sides of the columns table\n"
@@ -79,6 +80,7 @@ Words *orders_of(Config *c, const std::string &name) {
       {"-n", &c->sizes},
       {"--small-n", &c->small_sizes},
       {"--spd-n", &c->spd_sizes},
+      {"--complex-n", &c->complex_sizes},
       {"--hard-n", &c->hard_sizes},
       {"--forms-n", &c->form_sizes},
       {"--columns-n", &c->column_sizes},

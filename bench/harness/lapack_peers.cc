@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The methods of OpenBLAS, dgesv and dposv, and LAPACK's mixed-precision dsgesv
-   and dsposv; see bench.h. */
+/* The methods of OpenBLAS, dgesv, zgesv and dposv, and LAPACK's mixed-precision
+   dsgesv, zcgesv and dsposv; see bench.h. */
 #include "bench/harness/bench.h"
 
 #include <algorithm>
@@ -9,6 +9,14 @@
 
 extern "C" {
 #include "base/lapack.h"
+
+/* LAPACK's, of which base/lapack.h has the real ones. */
+void zgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
+            double *b, const int *ldb, int *info);
+void zcgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+             int *ipiv, const double *b, const int *ldb, double *x,
+             const int *ldx, double *work, float *swork, double *rwork,
+             int *iter, int *info);
 }
 
 namespace {
@@ -17,25 +25,32 @@ namespace {
 struct Work {
   bool spd, mixed;
   int n, nrhs;
-  std::vector<double> a, work;
+  int64_t parts;
+  std::vector<double> a, work, rwork;
   std::vector<float> swork;
   std::vector<int> pivots;
   int info = 0, iterations = 0;
 
   Work(const Systems &s, bool positive, bool in_single, int batch)
       : spd(positive), mixed(in_single), n(static_cast<int>(s.n)),
-        nrhs(static_cast<int>(s.nrhs)),
-        a(static_cast<size_t>(s.n * s.n * batch)),
-        work(mixed ? static_cast<size_t>(s.n * s.nrhs) : 0),
-        swork(mixed ? static_cast<size_t>(s.n * (s.n + s.nrhs)) : 0),
+        nrhs(static_cast<int>(s.nrhs)), parts(s.parts),
+        a(static_cast<size_t>(parts * s.n * s.n * batch)),
+        work(mixed ? static_cast<size_t>(parts * s.n * s.nrhs) : 0),
+        rwork(mixed && parts > 1 ? static_cast<size_t>(s.n) : 0),
+        swork(mixed ? static_cast<size_t>(parts * s.n * (s.n + s.nrhs)) : 0),
         pivots(static_cast<size_t>(s.n)) {}
 
-  double *matrix(int64_t place) { return a.data() + place * n * n; }
+  double *matrix(int64_t place) { return a.data() + parts * place * n * n; }
 
   std::string run(const Systems &s, int64_t k, int64_t place, double *x) {
     double *at = matrix(place);
     const double *b = s.side(k);
-    if (spd && mixed)
+    if (parts > 1 && mixed)
+      zcgesv_(&n, &nrhs, at, &n, pivots.data(), b, &n, x, &n, work.data(),
+              swork.data(), rwork.data(), &iterations, &info);
+    else if (parts > 1)
+      zgesv_(&n, &nrhs, at, &n, pivots.data(), x, &n, &info);
+    else if (spd && mixed)
       dsposv_("L", &n, &nrhs, at, &n, b, &n, x, &n, work.data(), swork.data(),
               &iterations, &info);
     else if (spd)
@@ -54,7 +69,13 @@ struct Work {
 void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
                 bool spd, bool mixed, int batch) {
   Method m;
-  m.name = spd ? mixed ? "dsposv" : "dposv" : mixed ? "dsgesv" : "dgesv";
+  const bool complex = s.parts > 1;
+  if (spd)
+    m.name = mixed ? "dsposv" : "dposv";
+  else if (mixed)
+    m.name = complex ? "zcgesv" : "dsgesv";
+  else
+    m.name = complex ? "zgesv" : "dgesv";
   if (kept_out(c, m.name) && !methods->empty())
     return;
   auto work = std::make_shared<Work>(s, spd, mixed, batch);
@@ -63,9 +84,10 @@ void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
   m.batch = batch;
   m.prepare = [=, &s](int64_t k, int64_t at, double *x) {
     memcpy(work->matrix(at), s.matrix(k),
-           static_cast<size_t>(s.n * s.n) * sizeof(double));
+           static_cast<size_t>(s.parts * s.n * s.n) * sizeof(double));
     if (!mixed)
-      memcpy(x, s.side(k), static_cast<size_t>(s.n * s.nrhs) * sizeof(double));
+      memcpy(x, s.side(k),
+             static_cast<size_t>(s.parts * s.n * s.nrhs) * sizeof(double));
     *place = 0;
   };
   m.solve = [=, &s](int64_t k, double *x) {

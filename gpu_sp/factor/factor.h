@@ -173,8 +173,8 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream);
 
-/* Rows k .. k+w-1 of U in the columns c0 .. c1-1; w <= HONE_PANEL but for
-   hone_cuda_rows. */
+/* Rows k .. k+w-1 of U in the columns c0 .. c1-1; w <= HONE_PANEL where the
+   functions below do not say what more are. */
 struct hone_u_rows {
   int64_t k, w, c0, c1;
   const hone_moves *moves = nullptr; /* device: made in these columns first;

@@ -6,7 +6,7 @@
      for each inner panel     factor it, and update the outer panel's other
                               columns by it
      then, for the columns on the right of the outer panel
-                              compute the rows of U, a panel's at a time;
+                              compute the rows of U, some panels' at a time;
                               update the rows below, with an inner dimension of
                               3 nb
 
@@ -53,9 +53,9 @@ struct room_beside {
                       anything is multiplied by all */
 };
 const room_beside ROOM = {3.0 / 11, 0.625, HONE_PARTS > 1 ? 0.6e9 : 1.06e9};
-/* Where panels decide, not products; and where several devices wait for the
-   panel. */
-const room_beside ROOM_OF_DECIDING =
+/* Where products do not decide, or nothing is known of that, for want of a
+   stream ahead; and where several devices wait for the panel. */
+const room_beside ROOM_OF_DECIDING_PANELS =
     HONE_PARTS > 1 ? room_beside{0.4, 0.3, 2.4e9} : ROOM;
 const room_beside ROOM_OF_SEVERAL = {1.0 / 3, 0.3, ROOM.work};
 /* See products_decide; measured on an H200. */
@@ -302,8 +302,9 @@ void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
   const int64_t wide = w < c->nb ? w : c->nb;
   const int64_t inner = (wide + HONE_PANEL - 1) / HONE_PANEL;
   const room_beside part =
-      c->deal.of > 1 ? ROOM_OF_SEVERAL
-                     : (products_decide(c, k + wide) ? ROOM : ROOM_OF_DECIDING);
+      c->deal.of > 1
+          ? ROOM_OF_SEVERAL
+          : (products_decide(c, k + wide) ? ROOM : ROOM_OF_DECIDING_PANELS);
   const int64_t least_room = (int64_t)(part.panel * (double)c->processors);
   const int64_t left =
       (c->processors - (blocks > least_room ? blocks : least_room)) / 2 * 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The triangular solve that computes the pivot rows of U in the blocked LU, or
-   rows of U in Cholesky's, by a thread block for each 32 columns, in single
+   rows of U in Cholesky's, by a thread block for some columns, in single
    precision. Device code; included by steps.cu alone. Read split_float.h
    first. */
 #ifndef HONE_CUDA_ROWS_OF_U_H
@@ -332,7 +332,7 @@ solve_panels_of_block(float *f, int64_t ld, const hone_u_rows &rows,
 
 /* Does so for the rows of one inner panel, which move first. ABOVE: products
    with the rows of U above are subtracted, by SHARE lanes for each column,
-   which all do the same before and after that. */
+   which all compute the same before and after that; one of them stores. */
 template <class T, int PARTS, bool ABOVE, int SHARE>
 __device__ __forceinline__ void
 solve_moved_rows_of_block(float *f, int64_t ld, const hone_u_rows &rows,

@@ -12,7 +12,8 @@ enum {
   THREADS = 256,
   SPLIT_ROWS = THREADS / HONE_WIDE, /* of L, a float a thread */
   SPLIT_BLOCKS = 264, /* thread blocks that split L beside others */
-  SHARE_ABOVE = 4 /* lanes for a column, of which rows above are subtracted */
+  SHARE_ABOVE = 4     /* lanes for a column, from which products with rows above
+                         are subtracted */
 };
 
 const int64_t MANY_COLUMNS = 12288; /* docs/performance.md */
@@ -208,8 +209,9 @@ launch_rows_kernel(rows_kernel<T> kernel, size_t shared, int columns,
   return cudaGetLastError();
 }
 
-/* With many columns a lane takes several, so long as every multiprocessor has
-   some. Cholesky's rows of U neither move nor wait for those above. */
+/* With many columns of one inner panel a lane takes several, so long as every
+   multiprocessor has some. Cholesky's rows of U neither move nor wait for those
+   above. */
 template <class T, int PARTS, bool SPD>
 static cudaError_t launch_rows(const hone_float_matrix &f,
                                const hone_u_rows &rows, const hone_operand &to,

@@ -90,60 +90,6 @@ TEST(kernels, solve_for_block_rows_of_u_ahead) {
   }
 }
 
-/* Moves by which the rows k .. k+w-1 stay where they are. */
-hone_moves no_moves(int64_t k, int64_t w) {
-  hone_moves m;
-  for (int i = 0; i < 2 * HONE_PANEL; i++) {
-    m.dst[i] = i < w ? (int)k + i : -1;
-    m.src[i] = i < w ? (int)k + i : 0;
-  }
-  return m;
-}
-
-/* One launch for the rows of U of several inner panels does as one for each,
-   from which the products with those above are subtracted. */
-TEST(kernels, solve_for_rows_of_u_of_several_inner_panels) {
-  NEED_DEVICE();
-  const int64_t k = 3, w = 2 * HONE_PANEL + 44, n = k + w, c0 = n + 2;
-  const int64_t columns = 70, c1 = c0 + columns, ld = c1 + 5, ldo = columns + 3;
-  const hone_split_scale scale = {1.0F, 64.0F, -1.0F};
-  on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
-  for (enum hone_split p :
-       {HONE_SPLIT_NONE, HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
-        HONE_SPLIT_FP16_1, HONE_SPLIT_BF16_1}) {
-    const bool three = hone_split_rows(p) == 3 * HONE_WIDE;
-    numbers r = {static_cast<uint64_t>(p) + 5};
-    std::vector<float> f = r.array<float>(n * ld);
-    for (int64_t i = 0; i < n; i++) /* keeps inv(L11) small */
-      for (int64_t j = 0; j < n; j++)
-        f.data()[i * ld + j] /= 8.0F;
-    on_device<float> there(f), each(f);
-    on_device<uint16_t> out((3 * hone_split_rows(p) + 1) * ldo, 0x11);
-    on_device<uint16_t> out_each(out.get());
-    on_device<int> overflow(1, 0);
-    const auto place = [&](int inner) -> hone_split_place {
-      return {three ? (2 - inner) * 2 * HONE_WIDE : -1,
-              three ? (5 - 2 * inner) * HONE_WIDE : -1,
-              (three ? 6 + inner : inner) * HONE_WIDE};
-    };
-    MUST(hone_cuda_rows({there, ld, n}, {k, w, c0, c1},
-                        {p, scales, out.p, ldo, place(0), overflow}, nullptr));
-    for (int inner = 0; inner < 3; inner++) {
-      const int64_t left = inner * HONE_PANEL, at = k + left;
-      const int64_t wide = inner < 2 ? HONE_PANEL : 44;
-      on_device<hone_moves> stay(
-          std::vector<hone_moves>(1, no_moves(at, wide)));
-      MUST(hone_cuda_rows({each, ld, n}, {at, wide, c0, c1, stay, left},
-                          {p, scales, out_each.p, ldo, place(inner), overflow},
-                          nullptr));
-    }
-    ct_note("pieces %d", (int)p);
-    CHECK(same(there.get(), each.get()));
-    CHECK(same(out.get(), out_each.get()));
-    CHECK_EQ_INT(same(there.get(), f), 0);
-  }
-}
-
 /* One launch behind a panel does as the launches for each do. */
 TEST(kernels, follow_a_panel_in_its_outer_panel) {
   NEED_DEVICE();

@@ -82,7 +82,8 @@ inline bool put_off(cudaStream_t stream, std::function<void()> operation) {
   if (!late.on || stream == nullptr)
     return false;
   std::lock_guard<std::recursive_mutex> hold(late.lock);
-  if (stream->queue == nullptr) {
+  if (stream->queue == nullptr || late.queues.count(stream->queue) == 0) {
+    /* It is new, or everything that it had was done when late work ended. */
     stream->queue = std::make_shared<late_queue>();
     stream->queue->ahead = by_chance(3);
     late.queues.insert(stream->queue);

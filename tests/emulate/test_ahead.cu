@@ -118,7 +118,8 @@ TEST_OF(ahead, moves_are_composed_when_block_columns_are_loaded) {
   trial.outer = HONE_PANEL;
   trial.feed = 1 + HONE_PARTS_HALVES;
   wrapped_trial = trial;
-  check_orders(heavy_at_the_end(n, 29, 31), heavy_at_the_end(n, 29, 32),
+  const int64_t last = n % trial.outer;
+  check_orders(heavy_at_the_end(n, last, 31), heavy_at_the_end(n, last, 32),
                HONE_ARITHMETIC_AUTO, 8);
   wrapped_trial = {};
 }
