@@ -120,7 +120,7 @@ TEST_OF(ahead, moves_are_composed_when_block_columns_are_loaded) {
   wrapped_trial = trial;
   const int64_t last = n % trial.outer;
   check_orders(heavy_at_the_end(n, last, 31), heavy_at_the_end(n, last, 32),
-               HONE_ARITHMETIC_AUTO, 8);
+               HONE_ARITHMETIC_AUTO, 12);
   wrapped_trial = {};
 }
 
