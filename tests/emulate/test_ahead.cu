@@ -10,36 +10,42 @@
 
 namespace {
 
-std::vector<entry> solve(const problem &p, int32_t arithmetic, double *growth) {
-  std::vector<entry> x((size_t)p.n);
+struct answer {
+  std::vector<entry> x;
+  double growth;
+};
+
+answer solve(const problem &p, int32_t arithmetic) {
+  answer got = {std::vector<entry>((size_t)p.n), 0.0};
   hone_report report = HONE_REPORT_INIT;
   hone_tuning tuning = HONE_TUNING_INIT;
   hone_options o = options_for(1);
   tuning.arithmetic = arithmetic;
   o.tuning = &tuning;
   o.deterministic = 1;
-  CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
-                          p.n, &o, &report),
+  CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n,
+                          got.x.data(), p.n, &o, &report),
                HONE_OK);
-  *growth = report.growth;
-  return x;
+  got.growth = report.growth;
+  return got;
 }
 
-/* Another matrix comes before each solve, whose numbers are then in all
-   buffers. */
+/* The two matrices come in turn: the other's numbers are in all buffers. */
 void check_orders(const problem &p, const problem &other, int32_t arithmetic,
                   uint64_t seeds = 3) {
-  double growth = 0.0, now_growth = 0.0;
-  const std::vector<entry> first = solve(p, arithmetic, &growth);
-  CHECK(is_answer(p, HONE_NO_TRANS, first.data()));
+  const problem *const both[] = {&p, &other};
+  const answer first[] = {solve(p, arithmetic), solve(other, arithmetic)};
+  for (int i = 0; i < 2; i++)
+    CHECK(is_answer(*both[i], HONE_NO_TRANS, first[i].x.data()));
   for (uint64_t seed = 1; seed <= seeds; seed++) {
-    (void)solve(other, arithmetic, &now_growth);
+    const answer &right = first[(seed + 1) % 2];
     const hone_emulate::late_streams late(seed);
     ct_note("n %d, outer panels of %d, order %d", (int)p.n,
             (int)wrapped_trial.outer, (int)seed);
-    const std::vector<entry> now = solve(p, arithmetic, &now_growth);
-    CHECK(memcmp(now.data(), first.data(), now.size() * sizeof(entry)) == 0);
-    CHECK(now_growth == growth && growth > 0.0);
+    const answer now = solve(*both[(seed + 1) % 2], arithmetic);
+    CHECK(memcmp(now.x.data(), right.x.data(), now.x.size() * sizeof(entry)) ==
+          0);
+    CHECK(now.growth == right.growth && right.growth > 0.0);
   }
 }
 
@@ -53,15 +59,16 @@ problem heavy_at_the_end(int64_t n, int64_t columns, uint64_t seed) {
   return p;
 }
 
-/* Outer panels of the least number of inner panels and of more, in one block
-   column and in several, the last panel a narrow one. */
+/* Outer panels of the least number of inner panels and of more, in several
+   block columns and those of two in one, too; the last panel is a narrow one.
+ */
 void check_look_ahead(hone_trial trial, int least = 1,
                       int32_t arithmetic = HONE_ARITHMETIC_AUTO) {
   const several_devices one(1);
   const int64_t n = order_of(540) + 13;
   trial.ahead_from = 1;
   for (int inner = least; inner <= 3; inner++)
-    for (const int whole : {0, 1}) {
+    for (int whole = 0; whole <= (inner == 2); whole++) {
       const int64_t last = n % (inner * HONE_PANEL);
       const problem p = heavy_at_the_end(n, last, 31);
       const problem other = heavy_at_the_end(n, last, 32);
@@ -108,20 +115,32 @@ TEST_OF(ahead, rows_of_u_are_computed_where_products_decide) {
   check_look_ahead(trial);
 }
 
-/* Block columns are loaded by the order of rows that the moves say which were
-   composed last, and are loaded late. */
-TEST_OF(ahead, moves_are_composed_when_block_columns_are_loaded) {
+/* A large first block column, so that the next one is loaded, late, while its
+   panels are factored. */
+void check_loads(int64_t real_order, int64_t products_from, uint64_t seeds) {
   const several_devices one(1);
-  const int64_t n = order_of(1000) + 13;
+  const int64_t n = order_of(real_order) + 13;
   hone_trial trial = apart();
-  trial.products_from = trial.ahead_from = 1;
+  trial.products_from = products_from;
+  trial.ahead_from = 1;
   trial.outer = HONE_PANEL;
   trial.feed = 1 + HONE_PARTS_HALVES;
   wrapped_trial = trial;
   const int64_t last = n % trial.outer;
   check_orders(heavy_at_the_end(n, last, 31), heavy_at_the_end(n, last, 32),
-               HONE_ARITHMETIC_AUTO, 12);
+               HONE_ARITHMETIC_AUTO, seeds);
   wrapped_trial = {};
+}
+
+/* Block columns are loaded by the order of rows that the moves say which were
+   composed last. */
+TEST_OF(ahead, moves_are_composed_when_block_columns_are_loaded) {
+  check_loads(1000, 1, 12);
+}
+
+/* Later block columns need L of earlier panels once more, in its place. */
+TEST_OF(ahead, l_is_split_again_when_the_stream_ahead_has_read_it) {
+  check_loads(1500, 1 << 30, 4);
 }
 
 TEST_OF(ahead, rows_of_u_are_computed_until_products_no_longer_decide) {
