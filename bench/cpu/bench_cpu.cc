@@ -2,8 +2,7 @@
 /*
  * Times Hone beside OpenBLAS's dgesv and LAPACK's dsgesv on the CPU (complex:
  * zgesv and zcgesv), in one process, on the same threads, and checks every
- * answer. `bench_cpu --help`
- * for options.
+ * answer. `bench_cpu --help` for options.
  *
  * The methods take turns (A B C A B C ...). Each round begins with another
  * method and solves other systems of a small pool; the first round is not

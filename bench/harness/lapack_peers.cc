@@ -9,14 +9,7 @@
 
 extern "C" {
 #include "base/lapack.h"
-
-/* LAPACK's, of which base/lapack.h has the real ones. */
-void zgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
-            double *b, const int *ldb, int *info);
-void zcgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *ipiv, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, double *rwork,
-             int *iter, int *info);
+#include "base/lapack_pairs.h"
 }
 
 namespace {

@@ -3,6 +3,7 @@
    backward error in more than double precision, and its forward error by the
    reference. */
 #include "base/lapack.h"
+#include "base/lapack_pairs.h"
 #include "tests/campaign/campaign.h"
 #include "tests/campaign/in_batch.h"
 #include "tests/gallery/either_call.h"
@@ -17,14 +18,6 @@ static const double EPS = 0x1p-53;
 
 /* The arrays of bars have so many rows more. */
 enum { BARS_PADDING = 2 };
-
-/* LAPACK's, of which base/lapack.h has the real ones. */
-void zgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
-            double *b, const int *ldb, int *info);
-void zcgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *ipiv, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, double *rwork,
-             int *iter, int *info);
 
 /* The workspace of one check; lapack_x: n x nrhs numbers. */
 typedef struct bench {

@@ -50,6 +50,7 @@ ALSO = {
     ('bench', 'gpu_sp/batch/panel_kernel.h'): 'and those of this one',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',
     ('bench', 'base/lapack.h'): 'the peers are routines of LAPACK',
+    ('bench', 'base/lapack_pairs.h'): 'some of them complex',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
 }
 
