@@ -66,7 +66,8 @@ int hone_determinant(const hone_determinant_job *job, hone_mem *mem,
   const int64_t n = job->n;
   hone_entry *f = hone_mem_get(mem, (size_t)(n * n) * sizeof *f), sign;
   int *pivot = hone_mem_get(mem, (size_t)n * sizeof *pivot);
-  void *work = hone_mem_get(mem, (size_t)hone_factor_work(BITS, n));
+  void *work = hone_mem_get(
+      mem, (size_t)hone_factor_work(hone_factor_kernels_of(BITS), n));
   hone_watch watch = {.stopped = false};
   int st = f && pivot && work ? HONE_OK : HONE_NO_MEMORY;
   if (st == HONE_OK) {

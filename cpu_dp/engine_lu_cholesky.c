@@ -80,7 +80,9 @@ static int64_t columns_held(int64_t n) {
 }
 
 static int64_t work_of(int64_t n) {
-  return n <= HONE_SMALL_DOUBLE_UP_TO ? 0 : hone_factor_work(ENTRY_BITS, n);
+  return n <= HONE_SMALL_DOUBLE_UP_TO
+             ? 0
+             : hone_factor_work(hone_factor_kernels_of(ENTRY_BITS), n);
 }
 
 static int64_t bytes_with(int64_t n, int64_t work) {
@@ -96,7 +98,7 @@ static int64_t bytes(int64_t n, int64_t k) {
 
 static int64_t bytes_transposed(int64_t n, int64_t k) {
   (void)k;
-  return bytes_with(n, hone_factor_work(ENTRY_BITS, n));
+  return bytes_with(n, hone_factor_work(hone_factor_kernels_of(ENTRY_BITS), n));
 }
 
 static void destroy(void *self, hone_mem *mem) { hone_mem_put(mem, self); }

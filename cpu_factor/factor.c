@@ -36,7 +36,9 @@ enum {
   WIDE = 192, /* and all others with */
   WIDE_CHUNK = 384,
   TOGETHER = 4,   /* block columns that a task subtracts from */
-  SLOT_PART = 64, /* packed chunks take this part of the factors at most */
+  SLOT_PART = 64, /* packed chunks take this part of the factors at most, */
+  FEW_SLOTS = 16, /* or, where entries grow when they are packed, */
+  FEW_PART = 16,  /* this part for so many chunks */
   SHARES = 4,     /* tasks that solve for the block column of the next panel */
   MOVED = 64      /* columns whose rows a task exchanges at the end */
 };
@@ -51,12 +53,18 @@ static int64_t chunk_height(int64_t n) {
                             : WIDE_CHUNK;
 }
 
-static int64_t slot_entries(int64_t n) {
-  return chunk_height(n) * panel_width(n);
+static int64_t slot_bytes(const hone_factor_kernels *kernels, int64_t n) {
+  return HONE_MIN(chunk_height(n), kernels->space_rows) * panel_width(n) *
+         (int64_t)kernels->packed;
 }
 
-static int64_t slots_for(int64_t n) {
-  return n * n / SLOT_PART / slot_entries(n);
+static int64_t slots_for(const hone_factor_kernels *kernels, int64_t n) {
+  const int64_t slot = slot_bytes(kernels, n);
+  const int64_t bytes = n * n * (int64_t)kernels->size;
+  const int64_t many = bytes / SLOT_PART / slot;
+  if (kernels->packed == kernels->size)
+    return many;
+  return HONE_MAX(many, HONE_MIN(bytes / FEW_PART / slot, (int64_t)FEW_SLOTS));
 }
 
 /* ---- The list of tasks --------------------------------------------------- */
@@ -248,7 +256,6 @@ static int64_t take_slot(plan *p) {
 static void subtract(plan *p, int64_t s, int64_t i0, int64_t i1, int64_t j0,
                      int64_t j1) {
   const hone_factoring *job = p->job;
-  const size_t size = job->kernels->size;
   int64_t k0, k1;
   columns_of(p, s, &k0, &k1);
   const hone_strided b = {job->spd ? at(p, j0, k0) : at(p, k0, j0),
@@ -256,7 +263,7 @@ static void subtract(plan *p, int64_t s, int64_t i0, int64_t i1, int64_t j0,
                           job->spd};
   const int64_t slot = take_slot(p);
   char *space =
-      slot < 0 ? NULL : p->space + (size_t)(slot * slot_entries(job->n)) * size;
+      slot < 0 ? NULL : p->space + slot * slot_bytes(job->kernels, job->n);
   job->kernels->subtract(i1 - i0, j1 - j0, k1 - k0, at(p, i0, k0), job->ldf, b,
                          job->spd ? i0 - j0 : -1, at(p, i0, j0), job->ldf,
                          space);
@@ -358,19 +365,20 @@ static void exchange_left(void *ctx, int64_t task) {
 
 /* ---- The whole ----------------------------------------------------------- */
 
-int64_t hone_factor_work(int bits, int64_t n) {
+int64_t hone_factor_work(const hone_factor_kernels *kernels, int64_t n) {
   const int64_t steps = n / panel_width(n) + 4;
   return steps * (int64_t)(sizeof(int64_t) + sizeof(block_state)) +
-         slots_for(n) *
-             (slot_entries(n) * bits / 8 + (int64_t)sizeof(_Atomic int));
+         slots_for(kernels, n) *
+             (slot_bytes(kernels, n) + (int64_t)sizeof(_Atomic int));
 }
 
 static void lay_out(plan *p) {
   const int64_t steps = steps_of(p);
   char *at = p->job->work;
-  p->slots = slots_for(p->job->n);
+  const hone_factor_kernels *kernels = p->job->kernels;
+  p->slots = slots_for(kernels, p->job->n);
   p->space = at;
-  at += (size_t)(p->slots * slot_entries(p->job->n)) * p->job->kernels->size;
+  at += p->slots * slot_bytes(kernels, p->job->n);
   p->first = (int64_t *)at;
   at += (size_t)(steps + 1) * sizeof *p->first;
   p->state = (block_state *)at;

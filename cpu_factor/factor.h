@@ -27,7 +27,7 @@ typedef struct hone_factoring {
 } hone_factoring;
 
 /* Returns the bytes of work space that a factorization of order n needs. */
-int64_t hone_factor_work(int bits, int64_t n);
+int64_t hone_factor_work(const hone_factor_kernels *kernels, int64_t n);
 
 /* Factors the columns from .. to - 1, for which S, with the rows exchanged as
    the columns before were, has been loaded. The columns before are factored

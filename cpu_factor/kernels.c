@@ -68,7 +68,7 @@ typedef integer bits __attribute__((vector_size(HONE_VECTOR_BYTES),
                                     aligned(sizeof(real)), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 32")
 
 #define AT(p) (*(lanes *)(p))
 #define GET(p) (*(const lanes *)(p))
@@ -95,20 +95,16 @@ INLINE const real *take_block(int64_t k, int64_t w, const real *b,
 
 /* ---- Products ------------------------------------------------------------ */
 
-/* C -= A B for STRIP rows and 'width' columns. Column p of A is a + p * step;
-   entry (p, j) of B begins at b[p * b_row + j * b_column]. */
-INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
-                 const real *restrict b, int64_t b_row, int64_t b_column,
-                 real *restrict c, int64_t ldc) {
-  lanes sum[WIDTH][VECTORS][PARTS];
+/* Multiplies STRIP rows with 'width' columns, each of 'parts' real numbers that
+   are next to each other. Column p of A is a + p * step; entry (p, j) of B
+   begins at b[p * b_row + j * b_column]. The sums of column j are those from
+   sum[j * VECTORS * parts] on: of each vector one for each part. */
+INLINE void multiply(int width, int parts, int64_t k, const real *restrict a,
+                     int64_t step, const real *restrict b, int64_t b_row,
+                     int64_t b_column, lanes *sum) {
   UNROLL
-  for (int j = 0; j < width; j++) {
-    UNROLL
-    for (int v = 0; v < VECTORS * PARTS; v++)
-      sum[j][v / PARTS][v % PARTS] = (lanes){0};
-    for (int byte = 0; byte < REALS * (int)sizeof(real); byte += 64)
-      __builtin_prefetch((const char *)(c + j * ldc) + byte, 1);
-  }
+  for (int s = 0; s < width * parts * VECTORS; s++)
+    sum[s] = (lanes){0};
   const real *q[4] = {b, b + 3 * b_column, b + 6 * b_column, b + 9 * b_column};
   for (int64_t p = 0; p < k; p++) {
     lanes x[VECTORS];
@@ -118,23 +114,38 @@ INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
     for (int v = 0; v < VECTORS; v++)
       x[v] = GET(a + v * LANES);
     UNROLL
-    for (int j = 0; j < width * PARTS; j++) {
-      const real y = q[j / PARTS / 3][j / PARTS % 3 * b_column + j % PARTS];
+    for (int j = 0; j < width * parts; j++) {
+      const int column = j / parts, part = j % parts;
+      const real y = q[column / 3][column % 3 * b_column + part];
       UNROLL
       for (int v = 0; v < VECTORS; v++)
-        sum[j / PARTS][v][j % PARTS] += x[v] * y;
+        sum[(column * VECTORS + v) * parts + part] += x[v] * y;
     }
     a += step;
     UNROLL
     for (int j = 0; j < (width + 2) / 3; j++)
       q[j] += b_row;
   }
-  UNROLL
-  for (int j = 0; j < width; j++) {
+}
+
+/* Asks for the columns of a tile of C to be in the cache. */
+INLINE void fetch_tile(int width, int bytes, const real *c, int64_t ldc) {
+  for (int j = 0; j < width; j++)
     UNROLL
-    for (int v = 0; v < VECTORS; v++)
-      AT(c + j * ldc + v * LANES) -= whole(sum[j][v]);
-  }
+  for (int byte = 0; byte < bytes; byte += 64)
+    __builtin_prefetch((const char *)(c + j * ldc) + byte, 1);
+}
+
+/* C -= A B for STRIP rows and 'width' columns. */
+INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
+                 const real *restrict b, int64_t b_row, int64_t b_column,
+                 real *restrict c, int64_t ldc) {
+  lanes sum[SUMS * VECTORS];
+  fetch_tile(width, REALS * (int)sizeof(real), c, ldc);
+  multiply(width, PARTS, k, a, step, b, b_row, b_column, sum);
+  UNROLL
+  for (int s = 0; s < width * VECTORS; s++)
+    AT(c + s / VECTORS * ldc + s % VECTORS * LANES) -= whole(sum + s * PARTS);
 }
 
 /* The functions that are compiled of it; columns of B one after the other. */
@@ -221,6 +232,13 @@ static void subtract(int64_t m, int64_t w, int64_t k, const void *left,
                     cj + whole_rows * PARTS, ldc);
   }
 }
+
+#ifdef HONE_COMPLEX
+#include "cpu_factor/three_products.h"
+#else
+#define subtract_by_three subtract
+enum { APART = 1, SPACE_ROWS = INT32_MAX };
+#endif
 
 /* ---- Triangles ----------------------------------------------------------- */
 
@@ -352,7 +370,9 @@ static int64_t cholesky_panel(int64_t m, int64_t w, void *panel, int64_t ldf) {
 
 const hone_factor_kernels JOIN(hone_factor_, FACTOR_ISA,
                                FACTOR_BITS) = {.size = sizeof(entry),
-                                               .subtract = subtract,
+                                               .packed = APART * sizeof(real),
+                                               .space_rows = SPACE_ROWS,
+                                               .subtract = subtract_by_three,
                                                .solve_lower = solve_lower,
                                                .exchange = exchange,
                                                .lu = lu_panel,

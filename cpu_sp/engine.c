@@ -64,7 +64,8 @@ static int64_t floats_of_work(int64_t n, int64_t k, bool spd) {
 static int64_t bytes(int64_t n, int64_t k) {
   return leading_dimension(n) * n * (int64_t)sizeof(hone_single) +
          (2 * n + floats_of_work(n, k, false)) * (int64_t)sizeof(float) +
-         n * (int64_t)sizeof(int) + hone_factor_work(SINGLE_BITS, n) +
+         n * (int64_t)sizeof(int) +
+         hone_factor_work(hone_factor_kernels_of(SINGLE_BITS), n) +
          (int64_t)sizeof(hone_blocked);
 }
 
@@ -100,7 +101,8 @@ static int create(bool spd, void **self, const hone_engine_config *config) {
   h->ipiv = hone_mem_get(h->mem, (size_t)n * sizeof *h->ipiv);
   if (small > 0)
     h->small_work = hone_mem_get(h->mem, (size_t)small * sizeof(float));
-  h->work = hone_mem_get(h->mem, (size_t)hone_factor_work(SINGLE_BITS, n));
+  h->work = hone_mem_get(
+      h->mem, (size_t)hone_factor_work(hone_factor_kernels_of(SINGLE_BITS), n));
   if (h->f && h->col_max && h->ipiv && h->work &&
       (h->small_work || small == 0)) {
     *self = h;

@@ -89,8 +89,8 @@ static void begin(factoring *f, const hone_factor_kernels *kernels, int64_t n,
                             .phase = "factor"};
   f->job.f = calloc((size_t)(f->job.ldf * n), kernels->size);
   f->job.pivot = malloc((size_t)n * sizeof(int));
-  f->job.work = aligned_alloc(
-      64, (size_t)(hone_factor_work(8 * (int)kernels->size, n) + 64) / 64 * 64);
+  f->job.work =
+      aligned_alloc(64, (size_t)(hone_factor_work(kernels, n) + 64) / 64 * 64);
   f->s = cs_matrix(family, n, 3);
   if (!f->job.f || !f->job.pivot || !f->job.work || !f->s)
     abort();

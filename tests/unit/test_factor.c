@@ -62,7 +62,6 @@ static void set(factoring *f, int64_t i, int64_t j, double v) {
 
 static void begin(factoring *f, const table *t, int64_t n, bool spd,
                   int threads) {
-  const int bits = 8 * (int)t->kernels->size;
   *f = (factoring){.t = t};
   f->job = (hone_factoring){.kernels = t->kernels,
                             .n = n,
@@ -72,8 +71,8 @@ static void begin(factoring *f, const table *t, int64_t n, bool spd,
                             .phase = "factor"};
   f->job.f = malloc((size_t)(f->job.ldf * n) * t->kernels->size);
   f->job.pivot = malloc((size_t)n * sizeof(int));
-  f->job.work =
-      aligned_alloc(64, (size_t)(hone_factor_work(bits, n) + 64) / 64 * 64);
+  f->job.work = aligned_alloc(
+      64, (size_t)(hone_factor_work(t->kernels, n) + 64) / 64 * 64);
   f->s = sup_filled(n * n, 0.0);
   if (!f->job.f || !f->job.pivot || !f->job.work)
     abort();
