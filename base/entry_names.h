@@ -375,6 +375,12 @@
 #define hone_structure_find hone_z_structure_find
 #define hone_structure_sample hone_z_structure_sample
 #define hone_structure_symmetric hone_z_structure_symmetric
+#define hone_substitute hone_z_substitute
+#define hone_substitution_avx2 hone_z_substitution_avx2
+#define hone_substitution_avx512 hone_z_substitution_avx512
+#define hone_substitution_base hone_z_substitution_base
+#define hone_substitution_one hone_z_substitution_one
+#define hone_substitution_work hone_z_substitution_work
 #define hone_sum_abs hone_z_sum_abs
 #define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs

@@ -37,16 +37,11 @@ static int64_t leading_dimension(int64_t n) {
 
 #ifdef HONE_COMPLEX
 
-/* Solutions are in double arithmetic, in place. */
-static int64_t floats_of_work(int64_t n, int64_t k, bool spd) {
+/* Small orders are factored like others. */
+static int64_t small_work(int64_t n, bool spd) {
   (void)n;
-  (void)k;
   (void)spd;
   return 0;
-}
-
-static int64_t small_work(int64_t n, bool spd) {
-  return floats_of_work(n, 0, spd);
 }
 
 #else
@@ -55,11 +50,11 @@ static int64_t small_work(int64_t n, bool spd) {
   return n <= HONE_SMALL_UP_TO && !spd ? hone_small_lu_work(n) : 0;
 }
 
+#endif
+
 static int64_t floats_of_work(int64_t n, int64_t k, bool spd) {
   return hone_substitution_work(n, k) + small_work(n, spd);
 }
-
-#endif
 
 static int64_t bytes(int64_t n, int64_t k) {
   return leading_dimension(n) * n * (int64_t)sizeof(hone_single) +
@@ -142,17 +137,6 @@ static int apply(void *self, bool trans, int64_t k, hone_entry *v,
   return HONE_OK;
 }
 
-#ifdef HONE_COMPLEX
-
-/* The factors are applied in double arithmetic only. */
-#define SOLVE apply
-#define APPLY NULL
-
-#else
-
-#define SOLVE solve
-#define APPLY apply
-
 /* Room for k right-hand sides in single precision. */
 static int reserve(hone_blocked *h, int64_t k) {
   const int64_t size = hone_substitution_work(h->n, k);
@@ -169,33 +153,48 @@ static int reserve(hone_blocked *h, int64_t k) {
   return HONE_OK;
 }
 
-/* v = inv(S) v, or inv(S^T) v, for one right-hand side. */
-static void solve_small(hone_blocked *h, bool trans, double *v) {
+#ifdef HONE_COMPLEX
+
+static bool solve_small(hone_blocked *h, bool trans, int64_t k, hone_entry *v) {
+  (void)h;
+  (void)trans;
+  (void)k;
+  (void)v;
+  return false;
+}
+
+#else
+
+/* v = inv(S) v, or inv(S^T) v, for one right-hand side and small factors;
+   returns false if that is not what is asked for. */
+static bool solve_small(hone_blocked *h, bool trans, int64_t k, double *v) {
+  if (!h->small || k > 1)
+    return false;
   for (int64_t i = 0; i < h->n; i++)
     h->v[i] = (float)v[i];
   hone_small_solve(h->n, h->f, h->ld, h->ipiv, trans, h->v);
   for (int64_t i = 0; i < h->n; i++)
     v[i] = (double)h->v[i];
+  return true;
 }
+
+#endif
 
 static hone_pool *pool_for(const hone_blocked *h) {
   return h->n < SOLVE_THREADS_FROM ? NULL : h->pool;
 }
 
-static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+static int solve(void *self, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
   hone_blocked *h = self;
   const hone_factors factors = factors_of(h);
   int st = reserve(h, k);
   if (st != HONE_OK)
     return st;
-  if (h->small && k == 1)
-    solve_small(h, trans, v);
-  else
+  if (!solve_small(h, trans, k, v))
     hone_substitute(pool_for(h), &factors, trans, k, v, ldv, h->v);
   return HONE_OK;
 }
-
-#endif
 
 /* ---- The smallest pivot ------------------------------------------------- */
 
@@ -231,8 +230,8 @@ const hone_engine hone_engine_single = {.name = "single LU",
                                         .probe = probe,
                                         .create = create_lu,
                                         .factor = hone_blocked_factor,
-                                        .solve = SOLVE,
-                                        .apply = APPLY,
+                                        .solve = solve,
+                                        .apply = apply,
                                         .destroy = destroy,
                                         .bytes = bytes,
                                         .smallest_pivot = smallest_pivot};
@@ -245,7 +244,7 @@ const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
                                           .probe = probe,
                                           .create = create_cholesky,
                                           .factor = hone_blocked_factor,
-                                          .solve = SOLVE,
-                                          .apply = APPLY,
+                                          .solve = solve,
+                                          .apply = apply,
                                           .destroy = destroy,
                                           .bytes = bytes};

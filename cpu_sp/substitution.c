@@ -21,8 +21,9 @@ typedef struct substitution {
   const hone_substitution_kernels *kernels;
   const hone_factors *factors;
   bool trans;
-  int64_t k, ldv; /* the right-hand sides, in double */
-  double *from;
+  bool conjugated; /* instead of S^T: S is Hermitian */
+  int64_t k, ldv;  /* the right-hand sides, in double */
+  hone_entry *from;
   int64_t width;  /* of them are solved for together: a group */
   int64_t groups; /* the number of groups, */
   int64_t size;   /* and the numbers of each */
@@ -31,31 +32,47 @@ typedef struct substitution {
 
 /* ---- Storage ------------------------------------------------------------ */
 
-/* Where k is no multiple of HONE_LANES, the last group has columns of zeros. */
+/* Where k is no multiple of HONE_TOGETHER, the last group has columns of
+   zeros. */
 int64_t hone_substitution_work(int64_t n, int64_t k) {
-  return n * (k + HONE_LANES - 1);
+  return n * (HONE_PARTS * k + HONE_LANES - 1);
+}
+
+/* The sign that a part of the right-hand sides is stored with. */
+static double sign_of(const substitution *run, int part) {
+  return part == 1 && run->conjugated ? -1.0 : 1.0;
 }
 
 /* Rounds the columns of a group; those that are missing become 0. */
 static void pack(const substitution *run, int64_t g, float *w) {
+  const int64_t row = run->width * HONE_PARTS;
   for (int64_t from = 0; from < run->n; from += PACKED_ROWS) {
     const int64_t to = HONE_MIN(from + PACKED_ROWS, run->n);
-    for (int64_t q = 0; q < run->width; q++) {
-      const int64_t c = g * run->width + q;
+    for (int64_t q = 0; q < row; q++) {
+      const int64_t c = g * run->width + q % run->width;
+      const int part = (int)(q / run->width);
+      const double sign = sign_of(run, part);
+      const hone_entry *column = run->from + HONE_MIN(c, run->k - 1) * run->ldv;
+      const double *v = (const double *)column + part;
       for (int64_t i = from; i < to; i++)
-        w[i * run->width + q] =
-            c < run->k ? (float)run->from[i + c * run->ldv] : 0.0F;
+        w[i * row + q] = c < run->k ? (float)(sign * v[i * HONE_PARTS]) : 0.0F;
     }
   }
 }
 
 static void unpack(const substitution *run, int64_t g, const float *w) {
-  const int64_t c0 = g * run->width;
+  const int64_t row = run->width * HONE_PARTS;
   for (int64_t from = 0; from < run->n; from += PACKED_ROWS) {
     const int64_t to = HONE_MIN(from + PACKED_ROWS, run->n);
-    for (int64_t c = c0; c < HONE_MIN(c0 + run->width, run->k); c++)
-      for (int64_t i = from; i < to; i++)
-        run->from[i + c * run->ldv] = (double)w[i * run->width + c - c0];
+    for (int64_t q = 0; q < row; q++) {
+      const int64_t c = g * run->width + q % run->width;
+      const int part = (int)(q / run->width);
+      const double sign = sign_of(run, part);
+      hone_entry *column = run->from + HONE_MIN(c, run->k - 1) * run->ldv;
+      double *v = (double *)column + part;
+      for (int64_t i = from; c < run->k && i < to; i++)
+        v[i * HONE_PARTS] = sign * (double)w[i * row + q];
+    }
   }
 }
 
@@ -78,7 +95,7 @@ static inline void exchange(const hone_factors *f, bool backwards, size_t width,
 
 static void exchange_group(const substitution *run, bool backwards, float *w) {
   if (run->width == 1)
-    exchange(run->factors, backwards, 1, w);
+    exchange(run->factors, backwards, HONE_PARTS, w);
   else
     exchange(run->factors, backwards, HONE_LANES, w);
 }
@@ -126,7 +143,7 @@ static void solve(void *ctx, int t, int64_t i0, int64_t i1) {
 /* The two triangles in the order in which they are solved with. */
 static void triangles_of(const hone_factors *f, bool trans,
                          hone_triangle out[2]) {
-  const bool spd = f->form == HONE_FORM_CHOLESKY; /* L, then L^T */
+  const bool spd = f->form == HONE_FORM_CHOLESKY; /* L, then L^T or L^H */
   const bool unit_lower = f->form == HONE_FORM_LU;
   for (int step = 0; step < 2; step++) {
     const bool turned = spd ? step == 1 : trans;
@@ -135,6 +152,7 @@ static void triangles_of(const hone_factors *f, bool trans,
                                 .row_step = turned ? f->ld : 1,
                                 .column_step = turned ? 1 : f->ld,
                                 .lower = step == 0,
+                                .sign = spd && step == 1 ? -1.0F : 1.0F,
                                 .unit = !spd && lower_in_f == unit_lower};
   }
 }
@@ -150,19 +168,20 @@ static const hone_substitution_kernels *kernels_for_many(void) {
 }
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
-                     int64_t k, double *v, int64_t ldv, float *work) {
-  const int64_t width = k <= ALONE ? 1 : HONE_LANES;
+                     int64_t k, hone_entry *v, int64_t ldv, float *work) {
+  const int64_t width = k <= ALONE ? 1 : HONE_TOGETHER;
   substitution run = {.n = f->n,
                       .kernels = width == 1 ? &hone_substitution_one
                                             : kernels_for_many(),
                       .factors = f,
                       .trans = trans,
+                      .conjugated = trans && f->form == HONE_FORM_CHOLESKY,
                       .k = k,
                       .ldv = ldv,
                       .from = v,
                       .width = width,
                       .groups = (k + width - 1) / width,
-                      .size = f->n * width,
+                      .size = f->n * width * HONE_PARTS,
                       .v = work};
   const hone_chain chain = {f->n, &run, subtract, solve};
   triangles_of(f, trans, run.t);

@@ -5,13 +5,39 @@
 
 #include "cpu_sp/substitution.h"
 
-/* A triangle T = F or T = F^T: t_ij = f[i * row_step + j * column_step], one of
-   the steps being 1. */
+/* A triangle T = F, F^T or F^H: t_ij is the entry i * row_step + j *
+   column_step of f, one of the steps being 1. */
 typedef struct hone_triangle {
   const float *f;
   int64_t row_step, column_step;
   bool lower, unit; /* of T */
+  float sign;       /* of the imaginary parts of F: -1 for F^H */
 } hone_triangle;
+
+/* Where the parts of entry (i, j) of T begin. */
+static inline const float *hone_triangle_at(const hone_triangle *t, int64_t i,
+                                            int64_t j) {
+  return t->f + HONE_PARTS * (i * t->row_step + j * t->column_step);
+}
+
+/* Divides the numbers of a row by the entry f: the real parts of 'width' ones
+   are followed by their imaginary parts. Complex: in double, whose range the
+   squares of single numbers do not leave. */
+static inline void hone_divide_row(int width, const float *f, float sign,
+                                   float *v) {
+  if (HONE_PARTS == 1) {
+    for (int q = 0; q < width; q++)
+      v[q] /= f[0];
+    return;
+  }
+  const double fr = (double)f[0], fi = (double)(sign * f[HONE_PARTS - 1]);
+  const double square = fr * fr + fi * fi;
+  for (int q = 0; q < width; q++) {
+    const double re = (double)v[q], im = (double)v[q + width];
+    v[q] = (float)((re * fr + im * fi) / square);
+    v[q + width] = (float)((im * fr - re * fi) / square);
+  }
+}
 
 /* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1]. */
 typedef void hone_subtract_block(const hone_triangle *t, int64_t i0, int64_t i1,
@@ -20,7 +46,7 @@ typedef void hone_subtract_block(const hone_triangle *t, int64_t i0, int64_t i1,
 typedef void hone_solve_block(const hone_triangle *t, int64_t i0, int64_t i1,
                               float *v);
 
-/* Steps for n x HONE_LANES right-hand sides, stored row by row
+/* Steps for n x HONE_TOGETHER right-hand sides, stored row by row
    (substitution_many.c), or for one (substitution_one.c). */
 typedef struct hone_substitution_kernels {
   hone_subtract_block *subtract;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of substitution for HONE_LANES right-hand sides. One entry of T at
-   a time is multiplied with a row of v, and the sums for TILE rows stay in
-   registers. Every entry of v is computed by itself, so that it depends on no
-   other column. This file is compiled once for each instruction set, with
-   SUBSTITUTION_ISA as its name; substitution.c chooses one at run time. */
+/* The steps of substitution for HONE_TOGETHER right-hand sides. One entry of T
+   at a time is multiplied with a row of v, and the sums for TILE rows stay in
+   registers. A complex entry t takes two products, re t with the row and im t
+   with i times the row. Every entry of v is computed by itself, so that it
+   depends on no other column. This file is compiled once for each instruction
+   set, with SUBSTITUTION_ISA as its name; substitution.c chooses one at run
+   time. */
 #include "base/isa.h"
 #include "cpu_sp/substitution_kernels.h"
 
@@ -13,14 +15,16 @@
 #define JOIN(a, b) JOIN_(a, b)
 
 enum {
-  TILE = HONE_VECTOR_BYTES > 16 ? 6 : 2, /* rows, whose sums take half of the
-                                            registers or some more */
-  LINE = 16,                             /* floats of a cache line */
-  STREAMS = 32, /* columns of F that are read side by side: as many as
-                   processors recognize as streams */
-  ROWS = 192,   /* rows at once */
-  PIECE = 96,   /* entries of a column of F that are used at once */
-  PARTS = HONE_LANES * (int)sizeof(float) / HONE_VECTOR_BYTES
+  TILE = HONE_VECTOR_BYTES < 32                     ? 2
+         : HONE_PARTS > 1 && HONE_VECTOR_BYTES < 64 ? 4
+                                                    : 6, /* rows, whose sums
+                                  take half of the registers or some more */
+  LINE = 16 / HONE_PARTS, /* entries of a cache line */
+  STREAMS = 32,           /* columns of F that are read side by side: as many as
+                             processors recognize as streams */
+  ROWS = 192,             /* rows at once */
+  PIECE = 96,             /* entries of a column of F that are used at once */
+  VECTORS = HONE_LANES * (int)sizeof(float) / HONE_VECTOR_BYTES
 };
 
 typedef float lanes __attribute__((vector_size(HONE_VECTOR_BYTES),
@@ -28,28 +32,52 @@ typedef float lanes __attribute__((vector_size(HONE_VECTOR_BYTES),
 
 /* A row of the right-hand sides. */
 typedef struct row {
-  lanes part[PARTS];
+  lanes part[VECTORS];
 } row;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* y_r -= sum_s t_rs x_s for 'rows' rows. */
+/* sum += t x for an entry t of T, whose parts begin at f; turned: i x, or -i x
+   where t is conjugated. */
+INLINE void add_product(const float *f, const row *x, const row *turned,
+                        lanes sum[VECTORS]) {
+  for (int p = 0; p < VECTORS; p++) {
+    sum[p] += f[0] * x->part[p];
+    if (HONE_PARTS > 1)
+      sum[p] += f[HONE_PARTS - 1] * turned->part[p];
+  }
+}
+
+/* Returns sign times i x; of no use for real numbers. */
+INLINE row turn(const row *x, float sign) {
+  const float *v = (const float *)x;
+  row out = *x;
+  float *to = (float *)&out;
+  for (int q = 0; HONE_PARTS > 1 && q < HONE_TOGETHER; q++) {
+    to[q] = -sign * v[q + HONE_TOGETHER];
+    to[q + HONE_TOGETHER] = sign * v[q];
+  }
+  return out;
+}
+
+/* y_r -= sum_s t_rs x_s for 'rows' rows, the parts of t_00 beginning at f. */
 INLINE void subtract_tile(int rows, int64_t count, const float *f,
-                          int64_t row_step, int64_t column_step, bool fetches,
-                          const row *x, row *y) {
-  lanes sum[TILE][PARTS];
+                          int64_t row_step, int64_t column_step, float sign,
+                          bool fetches, const row *x, row *y) {
+  lanes sum[TILE][VECTORS];
   for (int r = 0; r < rows; r++)
-    for (int p = 0; p < PARTS; p++)
+    for (int p = 0; p < VECTORS; p++)
       sum[r][p] = (lanes){0.0F};
   for (int64_t s = 0; s < count; s++) {
+    const row turned = turn(x + s, sign);
     if (fetches) /* the columns that are next */
-      __builtin_prefetch(f + (s + STREAMS) * column_step);
+      __builtin_prefetch(f + HONE_PARTS * (s + STREAMS) * column_step);
     for (int r = 0; r < rows; r++)
-      for (int p = 0; p < PARTS; p++)
-        sum[r][p] += f[r * row_step + s * column_step] * x[s].part[p];
+      add_product(f + HONE_PARTS * (r * row_step + s * column_step), x + s,
+                  &turned, sum[r]);
   }
   for (int r = 0; r < rows; r++)
-    for (int p = 0; p < PARTS; p++)
+    for (int p = 0; p < VECTORS; p++)
       y[r].part[p] -= sum[r][p];
 }
 
@@ -58,12 +86,13 @@ INLINE void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
                              int64_t j0, int64_t j1, bool fetches, const row *x,
                              row *y) {
   const int64_t ld = t->column_step;
-  const float *f = t->f + j0 * ld;
   int64_t i = i0;
   for (; i + TILE <= i1; i += TILE)
-    subtract_tile(TILE, j1 - j0, f + i, 1, ld, fetches, x + j0, y + i - i0);
+    subtract_tile(TILE, j1 - j0, hone_triangle_at(t, i, j0), 1, ld, t->sign,
+                  fetches, x + j0, y + i - i0);
   for (; i < i1; i++)
-    subtract_tile(1, j1 - j0, f + i, 1, ld, fetches, x + j0, y + i - i0);
+    subtract_tile(1, j1 - j0, hone_triangle_at(t, i, j0), 1, ld, t->sign,
+                  fetches, x + j0, y + i - i0);
 }
 
 /* y[i0:i1] -= T[i0:i1, j0:j1] x[j0:j1], T = F^T. The pieces of columns of F are
@@ -71,16 +100,17 @@ INLINE void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
 INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
                           int64_t j0, int64_t j1, const row *x, row *y) {
   const int64_t ld = t->row_step;
-  const float *f = t->f + j0;
   int64_t i = i0;
   for (; i + TILE <= i1; i += TILE) {
     for (int64_t next = i + TILE; next < HONE_MIN(i + 2 * TILE, i1); next++)
-      for (int64_t s = 0; s < j1 - j0; s += LINE)
-        __builtin_prefetch(f + next * ld + s, 0, 2);
-    subtract_tile(TILE, j1 - j0, f + i * ld, ld, 1, false, x + j0, y + i - i0);
+      for (int64_t j = j0; j < j1; j += LINE)
+        __builtin_prefetch(hone_triangle_at(t, next, j), 0, 2);
+    subtract_tile(TILE, j1 - j0, hone_triangle_at(t, i, j0), ld, 1, t->sign,
+                  false, x + j0, y + i - i0);
   }
   for (; i < i1; i++)
-    subtract_tile(1, j1 - j0, f + i * ld, ld, 1, false, x + j0, y + i - i0);
+    subtract_tile(1, j1 - j0, hone_triangle_at(t, i, j0), ld, 1, t->sign, false,
+                  x + j0, y + i - i0);
 }
 
 /* The rows are changed in a copy, as in substitution_one.c. */
@@ -110,13 +140,16 @@ INLINE void solve_tile(const hone_triangle *t, int64_t i0, int64_t i1, row *v) {
   for (int64_t q = 0; q < i1 - i0; q++) {
     const int64_t j = t->lower ? i0 + q : i1 - 1 - q;
     const int64_t from = t->lower ? j + 1 : i0, to = t->lower ? i1 : j;
-    const float *f = t->f + j * t->column_step;
     if (!t->unit)
-      for (int p = 0; p < PARTS; p++)
-        v[j].part[p] /= f[j * t->row_step];
-    for (int64_t i = from; i < to; i++)
-      for (int p = 0; p < PARTS; p++)
-        v[i].part[p] -= f[i * t->row_step] * v[j].part[p];
+      hone_divide_row(HONE_TOGETHER, hone_triangle_at(t, j, j), t->sign,
+                      (float *)(v + j));
+    const row turned = turn(v + j, t->sign);
+    for (int64_t i = from; i < to; i++) {
+      lanes product[VECTORS] = {{0.0F}};
+      add_product(hone_triangle_at(t, i, j), v + j, &turned, product);
+      for (int p = 0; p < VECTORS; p++)
+        v[i].part[p] -= product[p];
+    }
   }
 }
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The steps of substitution for one right-hand side, bound by the memory that F
-   is read from: four of its columns at a time. */
+   is read from: four of its columns at a time. Complex entries lie as pairs of
+   numbers, and the loops are those for real ones, of twice the length: a column
+   is multiplied with the real and with the imaginary parts of x apart, and a
+   row with two arrangements of x. */
 #include "cpu_sp/substitution_kernels.h"
 
 #include <string.h>
 
 enum {
   TILE = 16,
-  ROWS = 192, /* at once */
-  AHEAD = 8,  /* columns that are fetched into the cache */
-  LINE = 16   /* floats of a cache line */
+  ROWS = 192,            /* at once */
+  DOTTED = 768,          /* entries of rows of T at once */
+  AHEAD = 8,             /* columns that are fetched into the cache */
+  LINE = 16 / HONE_PARTS /* entries of a cache line */
 };
 
 /* y -= F[:, 0:4] x. */
@@ -59,42 +63,96 @@ HONE_VECTOR static float dot_1(int64_t len, const float *restrict f,
   return s;
 }
 
+/* y[0] -= F re x and y[1] -= F im x for w columns, four or one, of len numbers
+   each; real: y[0] -= F x. */
+static void subtract_few(int w, int64_t len, const float *f, int64_t ld,
+                         const float *x, float y[][HONE_PARTS * ROWS]) {
+  for (int part = 0; part < HONE_PARTS; part++) {
+    float by[4];
+    for (int q = 0; q < w; q++)
+      by[q] = x[q * HONE_PARTS + part];
+    if (w == 4)
+      subtract_4(len, f, ld, by, y[part]);
+    else
+      subtract_1(len, f, by[0], y[part]);
+  }
+}
+
+/* v = y[0] + i y[1]; real: v = y[0]. */
+static void join(int64_t len, float y[][HONE_PARTS * ROWS], float *v) {
+  for (int64_t i = 0; HONE_PARTS > 1 && i < len; i += HONE_PARTS) {
+    const float *turned = y[HONE_PARTS - 1] + i;
+    y[0][i] -= turned[HONE_PARTS - 1];
+    y[0][i + HONE_PARTS - 1] += turned[0];
+  }
+  memcpy(v, y[0], (size_t)len * sizeof *v);
+}
+
 /* The rows are changed in a copy: the processor fetches what stands behind them
    as well, again and again, and would take it from the thread that changes
    it. */
 static void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
                              int64_t j0, int64_t j1, float *v) {
-  const int64_t ld = t->column_step;
-  float y[ROWS];
+  const int64_t ld = t->column_step * HONE_PARTS;
+  float y[HONE_PARTS][HONE_PARTS * ROWS];
   for (int64_t i = i0; i < i1; i += ROWS) {
-    const int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
+    const int64_t rows = HONE_MIN((int64_t)ROWS, i1 - i);
+    const int64_t len = rows * HONE_PARTS;
     int64_t j = j0;
-    memcpy(y, v + i, (size_t)len * sizeof *y);
+    memcpy(y[0], v + i * HONE_PARTS, (size_t)len * sizeof **y);
+    if (HONE_PARTS > 1)
+      memset(y[HONE_PARTS - 1], 0, sizeof *y);
     for (; j + 4 <= j1; j += 4) {
       for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + 4, j1); c++)
-        for (int64_t at = i; at < i + len; at += LINE)
-          __builtin_prefetch(t->f + at + c * ld);
-      subtract_4(len, t->f + i + j * ld, ld, v + j, y);
+        for (int64_t at = i; at < i + rows; at += LINE)
+          __builtin_prefetch(hone_triangle_at(t, at, c));
+      subtract_few(4, len, hone_triangle_at(t, i, j), ld, v + j * HONE_PARTS,
+                   y);
     }
     for (; j < j1; j++)
-      subtract_1(len, t->f + i + j * ld, v[j], y);
-    memcpy(v + i, y, (size_t)len * sizeof *y);
+      subtract_few(1, len, hone_triangle_at(t, i, j), ld, v + j * HONE_PARTS,
+                   y);
+    join(len, y, v + i * HONE_PARTS);
+  }
+}
+
+/* Arrangements of a complex x whose real products with a row of T are the real
+   and the imaginary part of the product. */
+static void arrange(int64_t count, const float *x, float sign,
+                    float to[][HONE_PARTS * DOTTED]) {
+  for (int64_t i = 0; HONE_PARTS > 1 && i < count * HONE_PARTS;
+       i += HONE_PARTS) {
+    to[0][i] = x[i];
+    to[0][i + HONE_PARTS - 1] = -sign * x[i + HONE_PARTS - 1];
+    to[HONE_PARTS - 1][i] = x[i + HONE_PARTS - 1];
+    to[HONE_PARTS - 1][i + HONE_PARTS - 1] = sign * x[i];
   }
 }
 
 /* Rows of T are columns of F. */
 static void subtract_dots(const hone_triangle *t, int64_t i0, int64_t i1,
                           int64_t j0, int64_t j1, float *v) {
-  const int64_t ld = t->row_step;
-  int64_t i = i0;
-  for (; i + 4 <= i1; i += 4) {
-    float sum[4];
-    dot_4(j1 - j0, t->f + j0 + i * ld, ld, v + j0, sum);
-    for (int q = 0; q < 4; q++)
-      v[i + q] -= sum[q];
+  const int64_t ld = t->row_step * HONE_PARTS;
+  float arranged[HONE_PARTS][HONE_PARTS * DOTTED];
+  for (int64_t j = j0; j < j1; j += DOTTED) {
+    const int64_t count = HONE_MIN((int64_t)DOTTED, j1 - j);
+    const int64_t len = count * HONE_PARTS;
+    int64_t i = i0;
+    arrange(count, v + j * HONE_PARTS, t->sign, arranged);
+    for (; i + 4 <= i1; i += 4)
+      for (int part = 0; part < HONE_PARTS; part++) {
+        const float *x = HONE_PARTS > 1 ? arranged[part] : v + j;
+        float sum[4];
+        dot_4(len, hone_triangle_at(t, i, j), ld, x, sum);
+        for (int q = 0; q < 4; q++)
+          v[(i + q) * HONE_PARTS + part] -= sum[q];
+      }
+    for (; i < i1; i++)
+      for (int part = 0; part < HONE_PARTS; part++)
+        v[i * HONE_PARTS + part] -=
+            dot_1(len, hone_triangle_at(t, i, j),
+                  HONE_PARTS > 1 ? arranged[part] : v + j);
   }
-  for (; i < i1; i++)
-    v[i] -= dot_1(j1 - j0, t->f + j0 + i * ld, v + j0);
 }
 
 static void subtract_one(const hone_triangle *t, int64_t i0, int64_t i1,
@@ -105,17 +163,31 @@ static void subtract_one(const hone_triangle *t, int64_t i0, int64_t i1,
     subtract_dots(t, i0, i1, j0, j1, v);
 }
 
+/* y -= t x for an entry t of T, whose parts begin at f. */
+static void subtract_product(const float *f, float sign, const float *x,
+                             float *y) {
+  const float fi = sign * f[HONE_PARTS - 1], xi = x[HONE_PARTS - 1];
+  if (HONE_PARTS == 1) {
+    y[0] -= f[0] * x[0];
+  } else {
+    y[0] -= f[0] * x[0] - fi * xi;
+    y[HONE_PARTS - 1] -= f[0] * xi + fi * x[0];
+  }
+}
+
 /* Solves with T[i0:i1, i0:i1] of at most TILE rows. */
 static void solve_tile(const hone_triangle *t, int64_t i0, int64_t i1,
                        float *v) {
   for (int64_t q = 0; q < i1 - i0; q++) {
     const int64_t j = t->lower ? i0 + q : i1 - 1 - q;
     const int64_t from = t->lower ? j + 1 : i0, to = t->lower ? i1 : j;
-    const float *f = t->f + j * t->column_step;
+    const float *x = v + j * HONE_PARTS;
     if (!t->unit)
-      v[j] /= f[j * t->row_step];
+      hone_divide_row(1, hone_triangle_at(t, j, j), t->sign,
+                      v + j * HONE_PARTS);
     for (int64_t i = from; i < to; i++)
-      v[i] -= f[i * t->row_step] * v[j];
+      subtract_product(hone_triangle_at(t, i, j), t->sign, x,
+                       v + i * HONE_PARTS);
   }
 }
 

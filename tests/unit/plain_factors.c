@@ -20,8 +20,9 @@ pf_sample pf_make(sup_rng *rng, int64_t n, int base) {
     abort();
   for (int64_t j = 0; j < n; j++) {
     for (int64_t i = 0; i < s.ld; i++)
-      s.f[i + j * s.ld] = (float)(4.0 * sup_uniform(rng) / (double)n);
-    s.f[j + j * s.ld] = (float)(1.5 + sup_uniform(rng));
+      s.f[i + j * s.ld] =
+          (hone_single)hone_times(4.0 / (double)n, entries_uniform(rng));
+    s.f[j + j * s.ld] = (hone_single)(1.5 + entries_uniform(rng));
     s.pivot[j] = (int)(j + (int64_t)(sup_next(rng) % (uint64_t)(n - j))) + base;
   }
   return s;
@@ -32,43 +33,59 @@ void pf_discard(pf_sample *s) {
   free(s->pivot);
 }
 
-/* Applies one triangle of F, or of its transpose, by definition. */
+static hone_wide conjugate(hone_wide v) {
+#ifdef HONE_COMPLEX
+  return conjl(v);
+#else
+  return v;
+#endif
+}
+
+/* Applies one triangle of F, of its transpose, or of that transpose conjugated,
+   by definition. */
 static void plain_triangle(const pf_sample *s, bool lower, bool trans,
-                           bool unit, long double *v) {
+                           bool conjugated, bool unit, hone_wide *v) {
   const bool down = lower != trans;
   for (int64_t k = 0; k < s->n; k++) {
     const int64_t i = down ? k : s->n - 1 - k;
     const int64_t from = down ? 0 : i + 1, to = down ? i : s->n;
-    for (int64_t j = from; j < to; j++)
-      v[i] -= (long double)(trans ? s->f[j + i * s->ld] : s->f[i + j * s->ld]) *
-              v[j];
+    for (int64_t j = from; j < to; j++) {
+      const hone_wide t =
+          (hone_wide)(trans ? s->f[j + i * s->ld] : s->f[i + j * s->ld]);
+      v[i] -= (conjugated ? conjugate(t) : t) * v[j];
+    }
+    const hone_wide d = (hone_wide)s->f[i + i * s->ld];
     if (!unit)
-      v[i] /= (long double)s->f[i + i * s->ld];
+      v[i] /= conjugated ? conjugate(d) : d;
   }
 }
 
 static void plain_exchange(const pf_sample *s, int base, bool backwards,
-                           long double *v) {
+                           hone_wide *v) {
   for (int64_t q = 0; q < s->n; q++) {
     const int64_t k = backwards ? s->n - 1 - q : q;
-    long double t = v[k];
+    hone_wide t = v[k];
     v[k] = v[s->pivot[k] - base];
     v[s->pivot[k] - base] = t;
   }
 }
 
 void pf_solve(const pf_sample *s, hone_form form, int base, bool trans,
-              long double *v) {
-  if (form == HONE_FORM_CHOLESKY) {
-    plain_triangle(s, true, false, false, v);
-    plain_triangle(s, true, true, false, v);
+              hone_wide *v) {
+  if (form == HONE_FORM_CHOLESKY) { /* S^T is the conjugate of S */
+    for (int64_t i = 0; i < s->n && trans; i++)
+      v[i] = conjugate(v[i]);
+    plain_triangle(s, true, false, false, false, v);
+    plain_triangle(s, true, true, true, false, v);
+    for (int64_t i = 0; i < s->n && trans; i++)
+      v[i] = conjugate(v[i]);
     return;
   }
   const bool rows = form == HONE_FORM_LU;
   if (rows != trans)
     plain_exchange(s, base, false, v);
-  plain_triangle(s, !trans, trans, rows == !trans, v);
-  plain_triangle(s, trans, trans, rows == trans, v);
+  plain_triangle(s, !trans, trans, false, rows == !trans, v);
+  plain_triangle(s, trans, trans, false, rows == trans, v);
   if (rows == trans)
     plain_exchange(s, base, true, v);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves with single-precision factors in single arithmetic
-   (cpu_sp/substitution.c), beside plain loops in long double. */
+   (cpu_sp/substitution.c), beside plain loops in long double. For real and for
+   complex entries. */
 #include "cpu_sp/substitution.h"
 
 #include "tests/unit/ct.h"
@@ -26,7 +27,7 @@ static threads start(int count) {
 static void end(threads *t) { hone_pool_destroy(&t->pool, &t->mem); }
 
 static void substitute(hone_pool *pool, const pf_sample *s, hone_form form,
-                       int base, bool trans, int64_t k, double *v,
+                       int base, bool trans, int64_t k, hone_entry *v,
                        int64_t ldv) {
   const hone_factors factors = {form, s->n, s->ld, s->f, s->pivot, base};
   const int64_t size = hone_substitution_work(s->n, k);
@@ -44,33 +45,35 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
   const int base = form == HONE_FORM_LU;
   const int64_t ldv = n + 2;
   pf_sample s = pf_make(rng, n, base);
-  double *v = sup_filled(ldv * k, 5.0), size = 0.0, error = 0.0;
-  sup_random(rng, n, k, v, ldv);
-  double *from = sup_copy(v, ldv * k);
-  long double *want = malloc((size_t)n * sizeof *want);
+  hone_entry *v = entries_filled(ldv * k, 5.0);
+  double size = 0.0, error = 0.0;
+  entries_random(rng, n, k, v, ldv);
+  hone_entry *from = entries_copy(v, ldv * k);
+  hone_wide *want = malloc((size_t)n * sizeof *want);
   REQUIRE(want != NULL);
   ct_note("%s, n %d, k %d, trans %d, %d threads", pf_name(form), (int)n, (int)k,
           trans, hone_pool_threads(pool));
   substitute(pool, &s, form, base, trans, k, v, ldv);
   for (int64_t c = 0; c < k; c++) {
     for (int64_t i = 0; i < n; i++)
-      want[i] = (long double)from[i + c * ldv];
+      want[i] = (hone_wide)from[i + c * ldv];
     pf_solve(&s, form, base, trans, want);
     for (int64_t i = 0; i < n; i++) {
-      const double off = fabs((double)(want[i] - (long double)v[i + c * ldv]));
-      size = fmax(size, fabs((double)want[i]));
+      const hone_wide off_by = want[i] - (hone_wide)v[i + c * ldv];
+      const double off = (double)hone_absl(off_by);
+      size = fmax(size, (double)hone_absl(want[i]));
       error = off <= error ? error : off; /* takes NaN */
     }
-    CHECK_EQ_INT(v[n + c * ldv] - 5.0, 0); /* entries below n are unchanged */
+    CHECK(entries_untouched(v + n + c * ldv, 1, 5.0)); /* below n */
   }
   CHECK_LE(error, 4e-6 * size);
   free(want);
-  sup_free(v);
-  sup_free(from);
+  entries_free(v);
+  entries_free(from);
   pf_discard(&s);
 }
 
-TEST(substitution, agrees_with_plain_loops_for_every_order_and_form) {
+TEST_OF(substitution, agrees_with_plain_loops_for_every_order_and_form) {
   sup_rng rng = {1};
   for (int64_t n = 1; n <= 200; n++)
     for (hone_form form = 0; (int)form < PF_FORMS; form++)
@@ -79,7 +82,7 @@ TEST(substitution, agrees_with_plain_loops_for_every_order_and_form) {
                             trans);
 }
 
-TEST(substitution, agrees_with_plain_loops_for_every_number_of_columns) {
+TEST_OF(substitution, agrees_with_plain_loops_for_every_number_of_columns) {
   sup_rng rng = {2};
   for (int64_t k = 1; k <= MOST; k++)
     for (hone_form form = 0; (int)form < PF_FORMS; form++)
@@ -87,7 +90,7 @@ TEST(substitution, agrees_with_plain_loops_for_every_number_of_columns) {
         check_against_plain(NULL, &rng, 101, k, form, trans);
 }
 
-TEST(substitution, agrees_with_plain_loops_on_any_number_of_threads) {
+TEST_OF(substitution, agrees_with_plain_loops_on_any_number_of_threads) {
   static const int64_t orders[] = {1, 95, 96, 97, 191, 193, 289, 521};
   static const int64_t columns[] = {1, 2, 17};
   sup_rng rng = {3};
@@ -104,7 +107,7 @@ TEST(substitution, agrees_with_plain_loops_on_any_number_of_threads) {
 }
 
 /* Blocks have more rows there than at smaller orders. */
-TEST(substitution, agrees_with_plain_loops_at_an_order_of_wide_blocks) {
+TEST_OF(substitution, agrees_with_plain_loops_at_an_order_of_wide_blocks) {
   sup_rng rng = {4};
   threads t = start(3);
   for (int trans = 0; trans < 2; trans++) {
@@ -114,92 +117,94 @@ TEST(substitution, agrees_with_plain_loops_at_an_order_of_wide_blocks) {
   end(&t);
 }
 
-TEST(substitution, gives_the_same_bits_on_any_number_of_threads) {
+TEST_OF(substitution, gives_the_same_bits_on_any_number_of_threads) {
   enum { N = 1009 };
   sup_rng rng = {5};
   pf_sample s = pf_make(&rng, N, 0);
-  double *v = sup_filled(N * MOST, 0.0);
-  sup_random(&rng, N, MOST, v, N);
+  hone_entry *v = entries_filled(N * MOST, 0.0);
+  entries_random(&rng, N, MOST, v, N);
   for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 1; k <= MOST; k += 63)
       for (int count = 2; count <= 5; count++) {
         threads t = start(count);
-        double *one = sup_copy(v, N * k), *many = sup_copy(v, N * k);
+        hone_entry *one = entries_copy(v, N * k),
+                   *many = entries_copy(v, N * k);
         ct_note("%s, k %d, %d threads", pf_name(form), (int)k, count);
         substitute(NULL, &s, form, 0, count % 2, k, one, N);
         substitute(t.pool, &s, form, 0, count % 2, k, many, N);
         CHECK_MEM_EQ(one, many, (size_t)(N * k) * sizeof *one);
-        sup_free(one);
-        sup_free(many);
+        entries_free(one);
+        entries_free(many);
         end(&t);
       }
-  sup_free(v);
+  entries_free(v);
   pf_discard(&s);
 }
 
 /* Column 'at' of k columns has the bits that it has as one of three. */
-TEST(substitution, gives_a_column_the_same_bits_beside_any_others) {
+TEST_OF(substitution, gives_a_column_the_same_bits_beside_any_others) {
   enum { N = 311 };
   sup_rng rng = {6};
   pf_sample s = pf_make(&rng, N, 0);
-  double *v = sup_filled(N * MOST, 0.0);
-  sup_random(&rng, N, MOST, v, N);
+  hone_entry *v = entries_filled(N * MOST, 0.0);
+  entries_random(&rng, N, MOST, v, N);
   for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 4; k <= MOST; k += 1 + k / 4) {
       const int64_t at = k * 2 / 3;
-      double *all = sup_copy(v, N * k), *three = sup_copy(v, N * 3);
+      hone_entry *all = entries_copy(v, N * k), *three = entries_copy(v, N * 3);
       memcpy(three + N, v + at * N, N * sizeof *v);
       ct_note("%s, k %d", pf_name(form), (int)k);
       substitute(NULL, &s, form, 0, k % 2, k, all, N);
       substitute(NULL, &s, form, 0, k % 2, 3, three, N);
       CHECK_MEM_EQ(all + at * N, three + N, N * sizeof *v);
-      sup_free(all);
-      sup_free(three);
+      entries_free(all);
+      entries_free(three);
     }
-  sup_free(v);
+  entries_free(v);
   pf_discard(&s);
 }
 
-TEST(substitution, solves_for_two_columns_as_for_each_alone) {
+TEST_OF(substitution, solves_for_two_columns_as_for_each_alone) {
   enum { N = 311 };
   sup_rng rng = {9};
   pf_sample s = pf_make(&rng, N, 0);
-  double *v = sup_filled(N * 2, 0.0);
-  sup_random(&rng, N, 2, v, N);
+  hone_entry *v = entries_filled(N * 2, 0.0);
+  entries_random(&rng, N, 2, v, N);
   for (hone_form form = 0; (int)form < PF_FORMS; form++) {
-    double *both = sup_copy(v, N * 2), *alone = sup_copy(v, N * 2);
+    hone_entry *both = entries_copy(v, N * 2), *alone = entries_copy(v, N * 2);
     substitute(NULL, &s, form, 0, false, 2, both, N);
     substitute(NULL, &s, form, 0, false, 1, alone, N);
     substitute(NULL, &s, form, 0, false, 1, alone + N, N);
     CHECK_MEM_EQ(both, alone, N * 2 * sizeof *v);
-    sup_free(both);
-    sup_free(alone);
+    entries_free(both);
+    entries_free(alone);
   }
-  sup_free(v);
+  entries_free(v);
   pf_discard(&s);
 }
 
-static bool all_finite(int64_t n, const double *v) {
+static bool all_finite(int64_t n, const hone_entry *v) {
   for (int64_t i = 0; i < n; i++)
-    if (!isfinite(v[i]))
+    if (!hone_finite(v[i]))
       return false;
   return true;
 }
 
 /* An entry that is NaN, or beyond single precision, spoils its own column
    alone. */
-TEST(substitution, keeps_nan_and_inf_in_their_column) {
+TEST_OF(substitution, keeps_nan_and_inf_in_their_column) {
   enum { N = 130, K = 5, AT = 3 };
   const double bad[] = {(double)NAN, (double)INFINITY, 1e200};
   sup_rng rng = {7};
   pf_sample s = pf_make(&rng, N, 0);
-  double *v = sup_filled(N * K, 0.0);
-  sup_random(&rng, N, K, v, N);
+  hone_entry *v = entries_filled(N * K, 0.0);
+  entries_random(&rng, N, K, v, N);
   for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-      double *good = sup_copy(v, N * K), *spoilt = sup_copy(v, N * K);
-      double *one = sup_copy(v, N);
-      spoilt[AT * N + 60] = one[60] = bad[i];
+      hone_entry *good = entries_copy(v, N * K),
+                 *spoilt = entries_copy(v, N * K);
+      hone_entry *one = entries_copy(v, N);
+      spoilt[AT * N + 60] = one[60] = entries_ending_in(bad[i]);
       ct_note("%s, %g", pf_name(form), bad[i]);
       substitute(NULL, &s, form, 0, i % 2, K, good, N);
       substitute(NULL, &s, form, 0, i % 2, K, spoilt, N);
@@ -209,30 +214,30 @@ TEST(substitution, keeps_nan_and_inf_in_their_column) {
       CHECK_MEM_EQ(spoilt, good, AT * N * sizeof *v);
       CHECK_MEM_EQ(spoilt + (AT + 1) * N, good + (AT + 1) * N,
                    (K - AT - 1) * N * sizeof *v);
-      sup_free(good);
-      sup_free(spoilt);
-      sup_free(one);
+      entries_free(good);
+      entries_free(spoilt);
+      entries_free(one);
     }
-  sup_free(v);
+  entries_free(v);
   pf_discard(&s);
 }
 
 /* A factor with an entry that is no number spoils every column. */
-TEST(substitution, lets_nan_of_the_factors_through) {
+TEST_OF(substitution, lets_nan_of_the_factors_through) {
   enum { N = 200, K = 20 };
   sup_rng rng = {8};
   pf_sample s = pf_make(&rng, N, 0);
-  double *v = sup_filled(N * K, 0.0);
-  sup_random(&rng, N, K, v, N);
+  hone_entry *v = entries_filled(N * K, 0.0);
+  entries_random(&rng, N, K, v, N);
   s.f[20 + 150 * s.ld] = s.f[150 + 20 * s.ld] = NAN;
   for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 1; k <= K; k += K - 1) {
-      double *x = sup_copy(v, N * k);
+      hone_entry *x = entries_copy(v, N * k);
       substitute(NULL, &s, form, 0, false, k, x, N);
       for (int64_t c = 0; c < k; c++)
         CHECK(!all_finite(N, x + c * N));
-      sup_free(x);
+      entries_free(x);
     }
-  sup_free(v);
+  entries_free(v);
   pf_discard(&s);
 }
