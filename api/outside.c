@@ -74,9 +74,7 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
 static int apply(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const outside *o = self;
-  return hone_engine_single.apply != NULL
-             ? hone_engine_single.apply(o->host, trans, k, v, ldv)
-             : hone_engine_single.solve(o->host, trans, k, v, ldv);
+  return hone_engine_single.apply(o->host, trans, k, v, ldv);
 }
 
 static int64_t bytes(int64_t n, int64_t k) {

@@ -36,9 +36,10 @@ enum {
   WIDE = 192, /* and all others with */
   WIDE_CHUNK = 384,
   TOGETHER = 4,   /* block columns that a task subtracts from */
-  SLOT_PART = 64, /* packed chunks take this part of the factors at most, */
-  FEW_SLOTS = 16, /* or, where entries grow when they are packed, */
-  FEW_PART = 16,  /* this part for so many chunks */
+  SLOT_PART = 64, /* packed chunks take a 64th of the factors at most, */
+  FEW_SLOTS = 16, /* or, if that is less than so many, */
+  FEW_PART = 16,  /* a 16th where complex parts are packed apart: A and B are
+                     taken apart for every strip where there is no room */
   SHARES = 4,     /* tasks that solve for the block column of the next panel */
   MOVED = 64      /* columns whose rows a task exchanges at the end */
 };

@@ -11,8 +11,8 @@
    a column of A, as they are stored, are multiplied with the real and with the
    imaginary part of an entry of B: that is the real kernel for a matrix of
    twice as many rows and columns. In the end C -= A Re B + i A Im B, where i
-   exchanges the parts of every entry. No more is done than four real products
-   for a complex one.
+   exchanges the parts of every entry: four real products for a complex one, in
+   panels and triangles. Trailing updates take three (products_complex.h).
 
    Leading dimensions count entries; within this file, those of arrays of real
    numbers count numbers.
@@ -234,7 +234,7 @@ static void subtract(int64_t m, int64_t w, int64_t k, const void *left,
 }
 
 #ifdef HONE_COMPLEX
-#include "cpu_factor/three_products.h"
+#include "cpu_factor/products_complex.h"
 #else
 #define subtract_by_three subtract
 enum { APART = 1, SPACE_ROWS = INT32_MAX };

@@ -24,14 +24,15 @@ typedef struct hone_strided {
 } hone_strided;
 
 struct hone_factor_kernels {
-  size_t size; /* bytes of an entry, */
-  size_t
-      packed; /* and where it is packed: complex parts apart, with their sum */
+  size_t size; /* bytes of an entry */
+  /* Bytes of an entry of A that is packed; complex: its parts apart, with their
+     sum. */
+  size_t packed;
   int64_t space_rows; /* the most rows of A that are packed at once */
   /* C -= A B; C is m x w, the inner dimension k <= HONE_PANEL_MOST. If
      'below' >= 0, entry (i, j) of C is wanted only where i + below >= j; others
-     may be changed or not. space: for k columns of min(m, space_rows) rows, m
-     rounded up to 32; NULL: A is not packed, or a strip at a time, which gives
+     may be changed or not. space: k times min(m rounded up to 32, space_rows)
+     packed entries; NULL: A is not packed, or a strip at a time, which gives
      the same bits. */
   void (*subtract)(int64_t m, int64_t w, int64_t k, const void *a, int64_t lda,
                    hone_strided b, int64_t below, void *c, int64_t ldc,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of kernels.c that is arithmetic with complex entries: what a tile
-   leaves in C, and leaves, which are panels of up to LEAF columns, column by
-   column, left-looking. The pass that updates a column also finds its pivot, by
-   |re| + |im| as LAPACK's icamax, and scales the column before. leaves.h has
-   the same for real entries. */
+/* The part of kernels.c that is arithmetic with complex entries, but for
+   trailing updates (products_complex.h): what a tile leaves in C, and leaves,
+   which are panels of up to LEAF columns, column by column, left-looking. The
+   pass that updates a column also finds its pivot, by |re| + |im| as LAPACK's
+   icamax, and scales the column before. leaves.h has the same for real entries.
+ */
 #ifndef HONE_LEAVES_COMPLEX_H
 #define HONE_LEAVES_COMPLEX_H
 

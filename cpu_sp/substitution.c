@@ -21,8 +21,10 @@ typedef struct substitution {
   const hone_substitution_kernels *kernels;
   const hone_factors *factors;
   bool trans;
-  bool conjugated; /* instead of S^T: S is Hermitian */
-  int64_t k, ldv;  /* the right-hand sides, in double */
+  /* v is conjugated on its way in and out: inv(S^T) v is the conjugate of
+     inv(S) conj(v), S being Hermitian. */
+  bool conjugated;
+  int64_t k, ldv; /* the right-hand sides, in double */
   hone_entry *from;
   int64_t width;  /* of them are solved for together: a group */
   int64_t groups; /* the number of groups, */

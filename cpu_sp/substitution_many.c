@@ -14,11 +14,16 @@
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
+/* Rows whose sums take half of the registers or some more. */
+#if defined(__AVX512F__)
+enum { TILE = 6 };
+#elif defined(__AVX2__)
+enum { TILE = HONE_PARTS == 1 ? 6 : 4 };
+#else
+enum { TILE = 2 };
+#endif
+
 enum {
-  TILE = HONE_VECTOR_BYTES < 32                     ? 2
-         : HONE_PARTS > 1 && HONE_VECTOR_BYTES < 64 ? 4
-                                                    : 6, /* rows, whose sums
-                                  take half of the registers or some more */
   LINE = 16 / HONE_PARTS, /* entries of a cache line */
   STREAMS = 32,           /* columns of F that are read side by side: as many as
                              processors recognize as streams */
@@ -37,19 +42,29 @@ typedef struct row {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* sum += t x for an entry t of T, whose parts begin at f; turned: i x, or -i x
+/* sum += t x for an entry t of T, whose parts begin at f; x_i: i x, or -i x
    where t is conjugated. */
-INLINE void add_product(const float *f, const row *x, const row *turned,
+INLINE void add_product(const float *f, const row *x, const row *x_i,
                         lanes sum[VECTORS]) {
   for (int p = 0; p < VECTORS; p++) {
     sum[p] += f[0] * x->part[p];
     if (HONE_PARTS > 1)
-      sum[p] += f[HONE_PARTS - 1] * turned->part[p];
+      sum[p] += f[HONE_PARTS - 1] * x_i->part[p];
+  }
+}
+
+/* y -= t x. */
+INLINE void subtract_product(const float *f, const row *x, const row *x_i,
+                             row *y) {
+  for (int p = 0; p < VECTORS; p++) {
+    y->part[p] -= f[0] * x->part[p];
+    if (HONE_PARTS > 1)
+      y->part[p] -= f[HONE_PARTS - 1] * x_i->part[p];
   }
 }
 
 /* Returns sign times i x; of no use for real numbers. */
-INLINE row turn(const row *x, float sign) {
+INLINE row times_i(const row *x, float sign) {
   const float *v = (const float *)x;
   row out = *x;
   float *to = (float *)&out;
@@ -69,12 +84,12 @@ INLINE void subtract_tile(int rows, int64_t count, const float *f,
     for (int p = 0; p < VECTORS; p++)
       sum[r][p] = (lanes){0.0F};
   for (int64_t s = 0; s < count; s++) {
-    const row turned = turn(x + s, sign);
+    const row x_i = times_i(x + s, sign);
     if (fetches) /* the columns that are next */
       __builtin_prefetch(f + HONE_PARTS * (s + STREAMS) * column_step);
     for (int r = 0; r < rows; r++)
       add_product(f + HONE_PARTS * (r * row_step + s * column_step), x + s,
-                  &turned, sum[r]);
+                  &x_i, sum[r]);
   }
   for (int r = 0; r < rows; r++)
     for (int p = 0; p < VECTORS; p++)
@@ -143,13 +158,9 @@ INLINE void solve_tile(const hone_triangle *t, int64_t i0, int64_t i1, row *v) {
     if (!t->unit)
       hone_divide_row(HONE_TOGETHER, hone_triangle_at(t, j, j), t->sign,
                       (float *)(v + j));
-    const row turned = turn(v + j, t->sign);
-    for (int64_t i = from; i < to; i++) {
-      lanes product[VECTORS] = {{0.0F}};
-      add_product(hone_triangle_at(t, i, j), v + j, &turned, product);
-      for (int p = 0; p < VECTORS; p++)
-        v[i].part[p] -= product[p];
-    }
+    const row x_i = times_i(v + j, t->sign);
+    for (int64_t i = from; i < to; i++)
+      subtract_product(hone_triangle_at(t, i, j), v + j, &x_i, v + i);
   }
 }
 

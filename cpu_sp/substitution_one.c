@@ -88,9 +88,9 @@ static void join(int64_t len, float y[][HONE_PARTS * ROWS], float *v) {
   memcpy(v, y[0], (size_t)len * sizeof *v);
 }
 
-/* The rows are changed in a copy: the processor fetches what stands behind them
-   as well, again and again, and would take it from the thread that changes
-   it. */
+/* T = F, so that no part changes its sign. The rows are changed in a copy: the
+   processor fetches what stands behind them as well, again and again, and would
+   take it from the thread that changes it. */
 static void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
                              int64_t j0, int64_t j1, float *v) {
   const int64_t ld = t->column_step * HONE_PARTS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Products inside complex factorizations, which are made of three real ones
-   (cpu_factor/three_products.h), with every instruction set that this processor
-   has. Compiled with HONE_COMPLEX. */
+   (cpu_factor/products_complex.h), with every instruction set that this
+   processor has. Compiled with HONE_COMPLEX. */
 #include "base/isa.h"
 #include "cpu_factor/kernels.h"
 #include "tests/unit/complex_system.h"
@@ -153,8 +153,8 @@ static void check_shape(const hone_factor_kernels *kernels, const shape *s) {
 
 TEST(complex_products, of_three_real_ones_are_right_for_every_shape) {
   static const int64_t rows[] = {1, 7, 31, 32, 33, 64, 255, 256, 257, 300};
-  static const int64_t columns[] = {1, 3, 4, 11, 12, 13, 25};
-  static const int64_t depths[] = {1, 7, 16, 33, 96};
+  static const int64_t columns[] = {1, 3, 4, 11, 12, 13, 25, 80};
+  static const int64_t depths[] = {1, 7, 16, 33, 192};
   for (int t = 0; t < TABLES; t++)
     for (int k = 0; k < 4 && can_run(&tables[t]); k++)
       for (size_t m = 0; m < sizeof rows / sizeof *rows; m++)
@@ -167,6 +167,16 @@ TEST(complex_products, of_three_real_ones_are_right_for_every_shape) {
                   (int)s.k, s.turned ? "conjugated" : "plain");
           check_shape(tables[t].kernels[k % 2], &s);
         }
+}
+
+/* Strips above the diagonal are left out, in the second space of rows, too. */
+TEST(complex_products, leave_out_what_lies_above_the_diagonal) {
+  const shape s = {330, 340, 17, true, 0};
+  for (int t = 0; t < TABLES; t++)
+    for (int k = 0; k < 2 && can_run(&tables[t]); k++) {
+      ct_note("%s, %d bytes", tables[t].name, (int)tables[t].kernels[k]->size);
+      check_shape(tables[t].kernels[k], &s);
+    }
 }
 
 /* Where every imaginary part is zero, that of the result is, too: the parts of

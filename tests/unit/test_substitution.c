@@ -62,7 +62,7 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
       const hone_wide off_by = want[i] - (hone_wide)v[i + c * ldv];
       const double off = (double)hone_absl(off_by);
       size = fmax(size, (double)hone_absl(want[i]));
-      error = off <= error ? error : off; /* takes NaN */
+      error = off <= error || isnan(error) ? error : off; /* keeps NaN */
     }
     CHECK(entries_untouched(v + n + c * ldv, 1, 5.0)); /* below n */
   }

@@ -9,14 +9,14 @@
    entry of the result is as wrong as its modulus permits: an imaginary part
    that is small beside the real one has the error of the real one. That is what
    the error bounds of LU and Cholesky factorizations count, by modulus. The
-   other products of this library are made of four, in kernels.c. */
-#ifndef HONE_THREE_PRODUCTS_H
-#define HONE_THREE_PRODUCTS_H
+   products inside panels and triangles are made of four (kernels.c). */
+#ifndef HONE_PRODUCTS_COMPLEX_H
+#define HONE_PRODUCTS_COMPLEX_H
 
 enum {
   APART = 3,          /* the real parts, the imaginary parts, their sums */
   ROWS_APART = REALS, /* rows of a strip; each of the three fills VECTORS */
-  SPACE_ROWS = 256    /* a multiple of ROWS_APART and of 32 */
+  SPACE_ROWS = 256    /* rows of A that are apart at once, whole strips */
 };
 
 /* Takes the numbers at the places 'from' of two vectors, one behind the other.
@@ -81,7 +81,8 @@ static void strip_apart(int64_t rows, int64_t k, const real *a, int64_t lda,
 typedef struct right_columns {
   const real *re, *both; /* the imaginary parts follow re[0] */
   int64_t row, column;   /* between the numbers of re */
-  real sign;             /* of the imaginary parts */
+  int64_t both_row, both_column;
+  real sign; /* of the imaginary parts */
 } right_columns;
 
 /* The sums of the parts of k entries that are next to each other. */
@@ -96,25 +97,35 @@ INLINE void add_parts(int64_t k, const real *b, real sign, real *both) {
     both[p] = b[2 * p] + sign * b[2 * p + 1];
 }
 
-/* Takes k rows of w <= SUMS columns of B: columns stay where they are, rows are
-   copied to the space, and the sums of parts follow there. */
+/* Copies k rows of w <= SUMS columns, each followed by zeros up to SUMS. */
+static void copy_rows(int64_t k, int64_t w, const real *b, int64_t row,
+                      real *to) {
+  for (int64_t p = 0; p < k; p++) {
+    real *copy = to + p * SUMS * PARTS;
+    if (w == SUMS) {
+      memcpy(copy, b + p * row, SUMS * PARTS * sizeof *to);
+      continue;
+    }
+    memset(copy, 0, SUMS * PARTS * sizeof *to);
+    memcpy(copy, b + p * row, (size_t)(w * PARTS) * sizeof *to);
+  }
+}
+
+/* Takes k rows of w <= SUMS columns of B. Columns of a B that is stored by
+   columns stay where they are; rows of its transpose are copied to the space.
+   The sums of parts follow there, in the same order. */
 static right_columns take_columns(int64_t k, int64_t w, const real *b,
                                   const hone_strided *place, real *space) {
+  const real sign = place->conjugate ? (real)-1 : (real)1;
   real *both = space + k * SUMS * PARTS;
-  right_columns out = {b, both, place->row, place->column,
-                       place->conjugate ? (real)-1 : (real)1};
-  if (place->row != PARTS) {
-    for (int64_t p = 0; p < k; p++)
-      for (int64_t j = 0; j < w; j++)
-        memcpy(space + (p + j * k) * PARTS,
-               b + p * place->row + j * place->column, PARTS * sizeof *space);
-    out.re = space;
-    out.row = PARTS;
-    out.column = k * PARTS;
+  if (place->column == PARTS) {
+    copy_rows(k, w, b, place->row, space);
+    add_parts(k * SUMS, space, sign, both);
+    return (right_columns){space, both, SUMS * PARTS, PARTS, SUMS, 1, sign};
   }
   for (int64_t j = 0; j < w; j++)
-    add_parts(k, out.re + j * out.column, out.sign, both + j * k);
-  return out;
+    add_parts(k, b + j * place->column, sign, both + j * k);
+  return (right_columns){b, both, place->row, place->column, 1, k, sign};
 }
 
 /* C -= A B for a strip and 'width' columns, from column j on. */
@@ -138,8 +149,8 @@ INLINE void tile_apart(int width, int64_t k, const real *restrict a,
     total[s] += sign * sum[s];
   }
   __asm__("" : "+m"(total), "+m"(difference));
-  multiply(width, 1, k, a + 2 * REALS, APART * REALS, b->both + j * k, 1, k,
-           sum);
+  multiply(width, 1, k, a + 2 * REALS, APART * REALS,
+           b->both + j * b->both_column, b->both_row, b->both_column, sum);
   UNROLL
   for (int s = 0; s < width * VECTORS; s++) {
     const lanes re_c = difference[s], im_c = sum[s] - total[s];
