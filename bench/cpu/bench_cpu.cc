@@ -112,6 +112,14 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
+  if (!bench.c.json_name.empty() && unused_by_blas_here() == "AVX2") {
+    fprintf(stderr,
+            "bench_cpu: OpenBLAS runs its kernels for %s, without AVX2, on a "
+            "processor that has it: nothing is recorded. Set "
+            "OPENBLAS_CORETYPE, as to Haswell or Cooperlake.\n",
+            hone_blas_corename());
+    return 2;
+  }
   if (bench.c.threads > 0)
     hone_blas_set_threads(bench.c.threads);
   bench.c.host_threads = hone_blas_threads();

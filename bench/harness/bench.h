@@ -85,6 +85,14 @@ void state_host(Bench *bench);
 /* Returns the present clocks of the CPUs, "2100 .. 3400 MHz". */
 std::string cpu_clocks();
 
+/* The best vector instructions that this processor has and OpenBLAS's kernels
+   for 'core', as it calls the processor, leave unused: "AVX2", "AVX-512" or "".
+   Versions that do not know a processor take it for an old one, and the peers
+   are then slower than they need be. */
+std::string unused_by_blas(const std::string &core, bool avx2, bool avx512);
+/* The same here. */
+std::string unused_by_blas_here();
+
 /* ---- methods ---- */
 
 /* Tells whether --skip excludes the method. */

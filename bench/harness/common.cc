@@ -12,6 +12,8 @@ extern "C" {
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
+#include <strings.h>
 
 const char common_usage[] =
     "  -n A,B,...       orders of the solve table\n"
@@ -154,6 +156,28 @@ std::string cpu_clocks() {
   return clocks.empty() ? "unknown" : clocks + " MHz";
 }
 
+std::string unused_by_blas(const std::string &core, bool avx2, bool avx512) {
+  const auto is_one_of = [&core](std::initializer_list<const char *> names) {
+    return std::any_of(names.begin(), names.end(), [&core](const char *name) {
+      return strcasecmp(core.c_str(), name) == 0;
+    });
+  };
+  if (is_one_of({"SkylakeX", "Cooperlake", "SapphireRapids", "unknown"}))
+    return "";
+  if (is_one_of({"Haswell", "Zen", "Excavator"}))
+    return avx512 ? "AVX-512" : "";
+  return avx2 ? "AVX2" : "";
+}
+
+std::string unused_by_blas_here() {
+#if defined(__x86_64__)
+  return unused_by_blas(hone_blas_corename(), __builtin_cpu_supports("avx2"),
+                        __builtin_cpu_supports("avx512f"));
+#else
+  return "";
+#endif
+}
+
 void state_host(Bench *bench) {
 #ifdef __clang__
   const std::string compiler = __VERSION__;
@@ -172,6 +196,11 @@ void state_host(Bench *bench) {
   state(bench, "openblas",
         std::string(hone_blas_config()) + ", running on " +
             hone_blas_corename());
+  const std::string unused = unused_by_blas_here();
+  if (!unused.empty())
+    state(bench, "openblas_leaves_unused",
+          unused + ": the peers are slower than they need be; "
+                   "OPENBLAS_CORETYPE chooses other kernels");
   state(bench, "openblas_threads", text("%d", hone_blas_threads()));
   state(bench, "seed", std::to_string(bench->c.seed));
   bench->record.set(

@@ -177,6 +177,18 @@ TEST(bench, a_commit_is_given_or_unknown) {
     setenv("HONE_COMMIT", kept.c_str(), 1);
 }
 
+TEST(bench, says_when_openblas_takes_the_processor_for_an_older_one) {
+  CHECK_STR(unused_by_blas("Prescott", true, true).c_str(), "AVX2");
+  CHECK_STR(unused_by_blas("Sandybridge", true, false).c_str(), "AVX2");
+  CHECK_STR(unused_by_blas("Sandybridge", false, false).c_str(), "");
+  CHECK_STR(unused_by_blas("Haswell", true, true).c_str(), "AVX-512");
+  CHECK_STR(unused_by_blas("ZEN", true, false).c_str(), "");
+  CHECK_STR(unused_by_blas("Cooperlake", true, true).c_str(), "");
+  CHECK_STR(unused_by_blas("SkylakeX", true, true).c_str(), "");
+  CHECK_STR(unused_by_blas("unknown", true, true).c_str(),
+            ""); /* another BLAS */
+}
+
 } // namespace
 
 /* ---- The model of several GPUs ------------------------------------------ */
