@@ -93,7 +93,10 @@ TEST(contract, reports_every_correction_to_the_callback) {
     sys s = sys_make_of(1 + way / 2, 100, 1);
     tally d = {0};
     ct_note("kind %d, parts %d", kind, s.parts);
-    sys_set_cond(&s, 1, SUP_GEOMETRIC, kind == 0 ? 1e5 : 7e7);
+    /* GMRES serves from 7.6e7 to 9.5e7, as gcc and as clang compile the
+       kernels; complex systems, from 3.2e7 to 6.1e7. */
+    const double hard = s.parts == 1 ? 8.5e7 : 4.4e7;
+    sys_set_cond(&s, 1, SUP_GEOMETRIC, kind == 0 ? 1e5 : hard);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
     s.options.deterministic = 1;
     s.options.progress = count_events;
