@@ -233,10 +233,13 @@ static void subtract(int64_t m, int64_t w, int64_t k, const void *left,
   }
 }
 
+/* The product of trailing updates. Complex: subtract serves inside panels
+   alone, without space. */
 #ifdef HONE_COMPLEX
 #include "cpu_factor/products_complex.h"
+#define TRAILING_UPDATE subtract_by_three
 #else
-#define subtract_by_three subtract
+#define TRAILING_UPDATE subtract
 enum { APART = 1, SPACE_ROWS = INT32_MAX };
 #endif
 
@@ -372,7 +375,7 @@ const hone_factor_kernels JOIN(hone_factor_, FACTOR_ISA,
                                FACTOR_BITS) = {.size = sizeof(entry),
                                                .packed = APART * sizeof(real),
                                                .space_rows = SPACE_ROWS,
-                                               .subtract = subtract_by_three,
+                                               .subtract = TRAILING_UPDATE,
                                                .solve_lower = solve_lower,
                                                .exchange = exchange,
                                                .lu = lu_panel,

@@ -88,9 +88,9 @@ std::string cpu_clocks();
 /* The best vector instructions that this processor has and OpenBLAS's kernels
    for 'core', as it calls the processor, leave unused: "AVX2", "AVX-512" or "".
    Versions that do not know a processor take it for an old one, and the peers
-   are then slower than they need be. */
+   may be slower then than they need be. */
 std::string unused_by_blas(const std::string &core, bool avx2, bool avx512);
-/* The same here. */
+/* Returns that of the processor and of the OpenBLAS that run this program. */
 std::string unused_by_blas_here();
 
 /* ---- methods ---- */

@@ -199,7 +199,7 @@ void state_host(Bench *bench) {
   const std::string unused = unused_by_blas_here();
   if (!unused.empty())
     state(bench, "openblas_leaves_unused",
-          unused + ": the peers are slower than they need be; "
+          unused + ": the peers may be slower than they need be; "
                    "OPENBLAS_CORETYPE chooses other kernels");
   state(bench, "openblas_threads", text("%d", hone_blas_threads()));
   state(bench, "seed", std::to_string(bench->c.seed));
