@@ -12,6 +12,7 @@
    for the residual itself. Therefore the loops are vectorized, and long double
    is used only where double would overflow or underflow. Next to read:
    bounds.c. */
+#include "base/exact.h"
 #include "base/vectors.h"
 #include "refine/refine.h"
 
@@ -212,19 +213,24 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
   return s;
 }
 
-/* Computes the same in double, never less than wide_norms does. row, col: the
-   powers of two themselves, or NULL. Returns false if a value leaves the range
-   of double, or nearly does. */
-HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
-                                     const double *den, const hone_entry *x,
-                                     const double *row, const double *col,
-                                     double gamma, norms *out) {
+/* The powers of two themselves. */
+typedef struct units {
+  const double *row, *col;
+} units;
+
+/* Computes the same in double, never less than wide_norms does. Returns false
+   if a value leaves the range of double, or nearly does. scaled is a constant:
+   where the units are NULL and were read under a mask, each vector would take
+   hundreds of cycles. */
+HONE_INLINE bool double_norms(int64_t n, const hone_entry *r, const double *den,
+                              const hone_entry *x, units u, const bool scaled,
+                              double gamma, norms *out) {
   double r_sum = 0.0, den_sum = 0.0, r_max = 0.0, den_max = 0.0, x_max = 0.0;
   double in_max = 1.0;
 #pragma omp simd reduction(+ : r_sum, den_sum)                                 \
     reduction(max : r_max, den_max, x_max, in_max)
   for (int64_t i = 0; i < n; i++) {
-    const double in = row ? row[i] : 1.0, by = col ? col[i] : 1.0;
+    const double in = scaled ? u.row[i] : 1.0, by = scaled ? u.col[i] : 1.0;
     const double s = hone_abs(r[i]) * in, y = hone_abs(x[i]) / by;
     const double t = gamma * den[i] * in + HONE_EPS * s;
     r_sum += s;
@@ -251,6 +257,17 @@ HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
          den_max >= least && x_max >= least;
 }
 
+HONE_VECTOR static bool scaled_norms(int64_t n, const hone_refined *c, units u,
+                                     norms *out) {
+  return double_norms(n, c->r, c->den, c->x, u, true, c->gamma, out);
+}
+
+HONE_VECTOR static bool unscaled_norms(int64_t n, const hone_refined *c,
+                                       norms *out) {
+  return double_norms(n, c->r, c->den, c->x, (units){NULL, NULL}, false,
+                      c->gamma, out);
+}
+
 /* At least the 2-norm of a vector, from its 1-norm and its infinity norm. */
 static long double two_norm(int64_t n, long double sum, long double max) {
   const long double by_max = sqrtl((long double)n) * max;
@@ -265,11 +282,10 @@ void hone_refined_norms(const hone_refinement *ctx, hone_refined *c) {
   const int *row = scaled ? (trans ? s->col_exp : s->row_exp) : NULL;
   const int *col = scaled ? (trans ? s->row_exp : s->col_exp) : NULL;
   int widest = scaled ? col[0] : 0;
+  const units u = trans ? (units){s->col, s->row} : (units){s->row, s->col};
   norms v;
   if (c->x_is_zero ||
-      !double_norms(n, c->r, c->den, c->x,
-                    scaled ? (trans ? s->col : s->row) : NULL,
-                    scaled ? (trans ? s->row : s->col) : NULL, c->gamma, &v))
+      !(scaled ? scaled_norms(n, c, u, &v) : unscaled_norms(n, c, &v)))
     v = wide_norms(c, n, row, col);
   for (int64_t i = 0; scaled && i < n; i++)
     widest = HONE_MAX(widest, col[i]);
