@@ -121,6 +121,8 @@
 #define hone_dense_operator hone_z_dense_operator
 #define hone_dense_product hone_z_dense_product
 #define hone_dense_residual hone_z_dense_residual
+#define hone_dense_steps hone_z_dense_steps
+#define hone_dense_steps_by hone_z_dense_steps_by
 #define hone_dense_take_line hone_z_dense_take_line
 #define hone_dense_wide_row hone_z_dense_wide_row
 #define hone_determinant hone_z_determinant
@@ -365,6 +367,9 @@
 #define hone_space_z hone_z_space_z
 #define hone_sparse_meets_limit hone_z_sparse_meets_limit
 #define hone_sparse_refine hone_z_sparse_refine
+#define hone_steps_avx2 hone_z_steps_avx2
+#define hone_steps_avx512 hone_z_steps_avx512
+#define hone_steps_base hone_z_steps_base
 #define hone_steps_begin hone_z_steps_begin
 #define hone_steps_correct hone_z_steps_correct
 #define hone_steps_measure hone_z_steps_measure
@@ -379,6 +384,7 @@
 #define hone_substitution_avx2 hone_z_substitution_avx2
 #define hone_substitution_avx512 hone_z_substitution_avx512
 #define hone_substitution_base hone_z_substitution_base
+#define hone_substitution_groups hone_z_substitution_groups
 #define hone_substitution_one hone_z_substitution_one
 #define hone_substitution_work hone_z_substitution_work
 #define hone_sum_abs hone_z_sum_abs

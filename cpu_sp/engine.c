@@ -13,6 +13,8 @@
 /* Orders from which threads share a solution in double arithmetic, and in
    single precision. */
 enum { APPLY_THREADS_FROM = 800, SOLVE_THREADS_FROM = 1000 };
+/* Orders from which threads take groups of right-hand sides each. */
+enum { GROUPS_FROM = 192 };
 enum { SINGLE_BITS = 8 * (int)sizeof(hone_single) };
 
 static bool probe(char *why, size_t why_size) {
@@ -180,8 +182,10 @@ static bool solve_small(hone_blocked *h, bool trans, int64_t k, double *v) {
 
 #endif
 
-static hone_pool *pool_for(const hone_blocked *h) {
-  return h->n < SOLVE_THREADS_FROM ? NULL : h->pool;
+static hone_pool *pool_for(const hone_blocked *h, int64_t k) {
+  const bool groups = h->n >= GROUPS_FROM &&
+                      hone_substitution_groups(k) >= hone_pool_threads(h->pool);
+  return groups || h->n >= SOLVE_THREADS_FROM ? h->pool : NULL;
 }
 
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,
@@ -192,7 +196,7 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   if (st != HONE_OK)
     return st;
   if (!solve_small(h, trans, k, v))
-    hone_substitute(pool_for(h), &factors, trans, k, v, ldv, h->v);
+    hone_substitute(pool_for(h, k), &factors, trans, k, v, ldv, h->v);
   return HONE_OK;
 }
 

@@ -12,7 +12,9 @@
 
 enum {
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
-  ALONE = 2 /* up to so many right-hand sides are solved for one by one */
+  ALONE = 2, /* up to so many right-hand sides are solved for one by one */
+  PARTS_BELOW = 1536 /* orders below which each thread has groups of its own, if
+                        there are enough; otherwise all threads share all */
 };
 
 typedef struct substitution {
@@ -29,6 +31,7 @@ typedef struct substitution {
   int64_t width;  /* of them are solved for together: a group */
   int64_t groups; /* the number of groups, */
   int64_t size;   /* and the numbers of each */
+  int64_t parts;  /* of the groups */
   float *v;       /* group after group */
 } substitution;
 
@@ -38,6 +41,12 @@ typedef struct substitution {
    zeros. */
 int64_t hone_substitution_work(int64_t n, int64_t k) {
   return n * (HONE_PARTS * k + HONE_LANES - 1);
+}
+
+static int64_t width_of(int64_t k) { return k <= ALONE ? 1 : HONE_TOGETHER; }
+
+int64_t hone_substitution_groups(int64_t k) {
+  return (k + width_of(k) - 1) / width_of(k);
 }
 
 /* The sign that a part of the right-hand sides is stored with. */
@@ -109,16 +118,14 @@ static bool exchanges(const substitution *run, bool before) {
          (rows != run->trans) == before;
 }
 
-static void begin_group(void *ctx, int64_t g) {
-  const substitution *run = ctx;
+static void begin_group(const substitution *run, int64_t g) {
   float *group = run->v + g * run->size;
   pack(run, g, group);
   if (exchanges(run, true))
     exchange_group(run, false, group);
 }
 
-static void finish_group(void *ctx, int64_t g) {
-  const substitution *run = ctx;
+static void finish_group(const substitution *run, int64_t g) {
   float *group = run->v + g * run->size;
   if (exchanges(run, false))
     exchange_group(run, true, group);
@@ -127,18 +134,43 @@ static void finish_group(void *ctx, int64_t g) {
 
 /* ---- The steps of the chain ---------------------------------------------- */
 
+/* Some of the groups. */
+typedef struct part {
+  const substitution *run;
+  int64_t from, to;
+} part;
+
 static void subtract(void *ctx, int t, int64_t i0, int64_t i1, int64_t j0,
                      int64_t j1) {
-  const substitution *run = ctx;
-  for (int64_t g = 0; g < run->groups; g++)
+  const part *p = ctx;
+  const substitution *run = p->run;
+  for (int64_t g = p->from; g < p->to; g++)
     run->kernels->subtract(&run->t[t], i0, i1, j0, j1, run->v + g * run->size);
 }
 
 static void solve(void *ctx, int t, int64_t i0, int64_t i1) {
-  const substitution *run = ctx;
-  for (int64_t g = 0; g < run->groups; g++)
+  const part *p = ctx;
+  const substitution *run = p->run;
+  for (int64_t g = p->from; g < p->to; g++)
     run->kernels->solve(&run->t[t], i0, i1, run->v + g * run->size);
 }
+
+/* Solves for one of as many parts as there are threads. */
+static void solve_part(void *ctx, int64_t task) {
+  const substitution *run = ctx;
+  part p = {run, task * run->groups / run->parts,
+            (task + 1) * run->groups / run->parts};
+  const hone_chain chain = {run->n, &p, subtract, solve};
+  for (int64_t g = p.from; g < p.to; g++)
+    begin_group(run, g);
+  hone_chain_run(NULL, &chain);
+  for (int64_t g = p.from; g < p.to; g++)
+    finish_group(run, g);
+}
+
+static void begin_task(void *ctx, int64_t g) { begin_group(ctx, g); }
+
+static void finish_task(void *ctx, int64_t g) { finish_group(ctx, g); }
 
 /* ---- Solutions ---------------------------------------------------------- */
 
@@ -171,7 +203,7 @@ static const hone_substitution_kernels *kernels_for_many(void) {
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, hone_entry *v, int64_t ldv, float *work) {
-  const int64_t width = k <= ALONE ? 1 : HONE_TOGETHER;
+  const int64_t width = width_of(k);
   substitution run = {.n = f->n,
                       .kernels = width == 1 ? &hone_substitution_one
                                             : kernels_for_many(),
@@ -182,12 +214,18 @@ void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                       .ldv = ldv,
                       .from = v,
                       .width = width,
-                      .groups = (k + width - 1) / width,
+                      .groups = hone_substitution_groups(k),
                       .size = f->n * width * HONE_PARTS,
                       .v = work};
-  const hone_chain chain = {f->n, &run, subtract, solve};
+  part all = {&run, 0, run.groups};
+  const hone_chain chain = {f->n, &all, subtract, solve};
   triangles_of(f, trans, run.t);
-  hone_pool_run(pool, run.groups, begin_group, &run);
+  run.parts = hone_pool_threads(pool);
+  if (f->n < PARTS_BELOW && run.groups >= run.parts) {
+    hone_pool_run(pool, run.parts, solve_part, &run);
+    return;
+  }
+  hone_pool_run(pool, run.groups, begin_task, &run);
   hone_chain_run(pool, &chain);
-  hone_pool_run(pool, run.groups, finish_group, &run);
+  hone_pool_run(pool, run.groups, finish_task, &run);
 }

@@ -9,6 +9,10 @@
    the real parts of all of them, and the imaginary parts behind these. */
 enum { HONE_LANES = 16, HONE_TOGETHER = HONE_LANES / HONE_PARTS };
 
+/* Returns the number of groups that so many right-hand sides are divided into.
+   Where there are as many as threads, each thread solves for its own. */
+int64_t hone_substitution_groups(int64_t k);
+
 /* Returns how many floats hone_substitute needs as work, linear in k. */
 int64_t hone_substitution_work(int64_t n, int64_t k);
 
