@@ -87,13 +87,13 @@ typedef struct hone_wide_row {
                       its sum; false where it is not, or not known to be */
 } hone_wide_row;
 
-/* Residuals of many right-hand sides, brought up to date after steps of x (of
-   real matrices): r_c = r_c - part(op(A)) v_c. op(A) = A1 + A2, where A1 has so
-   few bits that a product with vectors of few bits is exact; docs/numerics.md
-   has the error bounds. */
+/* Residuals of many right-hand sides, brought up to date after steps of x: r_c
+   = r_c - part(op(A)) v_c. op(A) = A1 + A2, where A1 has so few bits that a
+   product with vectors of few bits is exact; docs/numerics.md has the error
+   bounds. */
 enum {
-  HONE_STEP_DEPTH = 96,   /* products that are summed in double at once */
-  HONE_STEP_BITS = 36,    /* of entries of A1, */
+  HONE_STEP_DEPTH = 96,   /* real products that are summed in double at once */
+  HONE_STEP_BITS = 36,    /* of entries of A1, or of their parts, */
   HONE_STEP_VECTOR = 10,  /* and of vectors whose product with it is exact: the
                              sum of both and log2 of the depth is at most 53 */
   HONE_STEP_LEADING = 0,  /* part: A1, */
@@ -101,8 +101,8 @@ enum {
   HONE_STEP_WHOLE = 2,    /* or all of op(A) */
   HONE_STEPS_FROM = 16,   /* right-hand sides from which it pays, in an */
   HONE_STEPS_ORDER = 400, /* order from here on: docs/performance.md */
-  HONE_STEPS_MOST = 64,   /* right-hand sides at once */
-  HONE_STEPS_MULTIPLE = 4 /* of them count in memory */
+  HONE_STEPS_MOST = 64 / HONE_PARTS, /* right-hand sides at once */
+  HONE_STEPS_MULTIPLE = 4            /* of them count in memory */
 };
 
 typedef struct hone_residual_steps {
@@ -120,7 +120,8 @@ typedef struct hone_residual_steps {
   const hone_entry *const *x, *const *b;
   const double *size; /* k: max |x_c|; for den */
   /* n, written: sums over blocks of HONE_STEP_DEPTH columns of op(A) of the
-     number of columns times the largest entry of the row */
+     number of columns times the largest entry of the row. A complex column
+     counts as two real ones, of its real and of its imaginary parts. */
   double *weight;
   double *work; /* hone_steps_work(n, k) */
 } hone_residual_steps;
@@ -136,7 +137,7 @@ static inline int64_t hone_steps_columns(int64_t k) {
 
 /* Returns the doubles that it needs. */
 static inline int64_t hone_steps_work(int64_t n, int64_t k) {
-  return n * hone_steps_columns(k) * 3 / 2;
+  return n * hone_steps_columns(k) * (2 * HONE_PARTS * HONE_PARTS + 1) / 2;
 }
 
 /* The table of functions; there is one for each kind of matrix. The bits of

@@ -126,7 +126,6 @@ static void residual(const hone_residual_job *job, hone_pool *pool) {
   }
 }
 
-#ifndef HONE_COMPLEX
 static void residual_steps(const hone_residual_steps *job, hone_pool *pool) {
   if (await(job->a, pool) == HONE_OK) {
     hone_dense_steps(job, pool);
@@ -139,7 +138,6 @@ static void residual_steps(const hone_residual_steps *job, hone_pool *pool) {
   }
   fill_sizes(job->a->n, job->weight);
 }
-#endif
 
 static void product(const hone_matrix *a, hone_pool *pool, bool trans,
                     int64_t k, const hone_entry *v, hone_entry *p) {
@@ -190,9 +188,7 @@ const hone_operator hone_dense_operator = {
     .symmetric = symmetric,           /* structure.c */
     .inspect = inspect,               /* inspect.c */
     .residual = residual,             /* residual.c */
-#ifndef HONE_COMPLEX
     .residual_steps = residual_steps, /* steps.c */
-#endif
-    .product = product,              /* product.c */
-    .wide_row = hone_dense_wide_row, /* wide_row.c */
+    .product = product,               /* product.c */
+    .wide_row = hone_dense_wide_row,  /* wide_row.c */
     .project_entry = project_entry};

@@ -4,8 +4,6 @@
    to read: steps_kernels.c. */
 #include "cpu_dp/steps.h"
 
-#ifndef HONE_COMPLEX
-
 #include "base/isa.h"
 
 #include <float.h>
@@ -27,7 +25,7 @@ typedef struct steps_tasks {
 
 static void pack(void *ctx, int64_t task) {
   const steps_tasks *tasks = ctx;
-  tasks->kernels->pack(&tasks->run, task * HONE_STEPS_DEPTH);
+  tasks->kernels->pack(&tasks->run, task * HONE_STEPS_BLOCK);
 }
 
 static void strip(void *ctx, int64_t task) {
@@ -45,20 +43,22 @@ static double scale_of(double size) {
 void hone_dense_steps_by(const hone_steps_kernels *by,
                          const hone_residual_steps *job, hone_pool *pool) {
   const hone_dense *a = hone_dense_of(job->a);
-  const int64_t n = a->n, columns = hone_steps_columns(job->k);
-  steps_tasks tasks = {.run = {.job = job,
-                               .a = a->a,
-                               .n = n,
-                               .lda = a->lda,
-                               .columns = columns,
-                               .v = job->work,
-                               .sizes = (float *)(job->work + n * columns)},
-                       .kernels = by};
+  const int64_t n = a->n, padded = hone_steps_columns(job->k);
+  steps_tasks tasks = {
+      .run = {.job = job,
+              .a = a->a,
+              .n = n,
+              .lda = a->lda,
+              .padded = padded,
+              .v = job->work,
+              .sizes =
+                  (float *)(job->work + n * padded * HONE_PARTS * HONE_PARTS)},
+      .kernels = by};
   for (int64_t c = 0; c < job->k; c++)
     tasks.run.scale[c] = job->den ? scale_of(job->size[c]) : 1.0;
   if (n < HONE_THREADS_FROM)
     pool = NULL;
-  hone_pool_run(pool, (n + HONE_STEPS_DEPTH - 1) / HONE_STEPS_DEPTH, pack,
+  hone_pool_run(pool, (n + HONE_STEPS_BLOCK - 1) / HONE_STEPS_BLOCK, pack,
                 &tasks);
   hone_pool_run(pool, (n + HONE_STEPS_STRIP - 1) / HONE_STEPS_STRIP, strip,
                 &tasks);
@@ -67,5 +67,3 @@ void hone_dense_steps_by(const hone_steps_kernels *by,
 void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
   hone_dense_steps_by(kernels(), job, pool);
 }
-
-#endif

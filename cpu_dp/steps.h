@@ -8,24 +8,27 @@
 #include "base/dense.h"
 
 enum {
-  HONE_STEPS_DEPTH = HONE_STEP_DEPTH, /* columns of op(A) that are packed, */
-  HONE_STEPS_STRIP = 48               /* and rows */
+  HONE_STEPS_DEPTH =
+      HONE_STEP_DEPTH, /* real columns of op(A) that are packed, */
+  HONE_STEPS_BLOCK = HONE_STEPS_DEPTH / HONE_PARTS, /* or so many of it, */
+  HONE_STEPS_STRIP = 48                             /* and rows */
 };
 
-/* The vectors, packed: of every HONE_STEPS_DEPTH rows first all of the first
-   HONE_TILE_COLUMNS columns, row by row, then the next ones. */
+/* The vectors, packed: of every HONE_STEPS_BLOCK rows first all of the first
+   HONE_TILE_COLUMNS real columns, row by row, then the next ones. */
 typedef struct hone_steps_run {
   const hone_residual_steps *job;
-  const double *a;
+  const hone_entry *a;
   int64_t n, lda;
-  int64_t columns;               /* k, rounded up */
-  double *v;                     /* the vectors of the product: n x columns */
-  float *sizes;                  /* |x| times 'scale': n x columns */
+  int64_t padded; /* k, rounded up */
+  double *v;      /* the vectors of the product: 'padded' columns of n; where
+                     they are complex, twice so many of 2 n */
+  float *sizes;   /* |x| times 'scale': n x padded */
   double scale[HONE_STEPS_MOST]; /* powers of two, one for each column */
 } hone_steps_run;
 
 typedef struct hone_steps_kernels {
-  /* Packs rows j .. j + HONE_STEPS_DEPTH - 1 of the vectors. */
+  /* Packs rows j .. j + HONE_STEPS_BLOCK - 1 of the vectors. */
   void (*pack)(const hone_steps_run *run, int64_t j);
   /* Rows i .. i + HONE_STEPS_STRIP - 1 of r, den and weight. */
   void (*strip)(const hone_steps_run *run, int64_t i);

@@ -303,8 +303,8 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .history = ladder->workspace + history,
       .bounding = ladder->bounding,
       .low = (hone_entry *)steps,
-      .weight = steps ? steps + 2 * n * columns : NULL,
-      .steps_work = steps ? steps + n * (2 * columns + 1) : NULL};
+      .weight = steps ? steps + 2 * HONE_PARTS * n * columns : NULL,
+      .steps_work = steps ? steps + n * (2 * HONE_PARTS * columns + 1) : NULL};
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */

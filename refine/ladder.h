@@ -152,7 +152,9 @@ static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
          hone_accelerate_entries(n, columns) +
          (!hone_steps_pay(n, columns)
               ? 0
-              : n * (2 * columns + 1) + hone_steps_work(n, columns));
+              : 2 * n * columns +
+                    (n + hone_steps_work(n, columns) + HONE_PARTS - 1) /
+                        HONE_PARTS);
 }
 /* Bytes of the workspace, with the columns and their bounds. */
 int64_t hone_ladder_workspace_bytes(int64_t n, int64_t columns, bool extra);

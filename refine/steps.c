@@ -9,8 +9,9 @@
 
    So r_i is known with an error of at most missed * weight_i + gamma den_i, and
    a column for which that is not small beside den_i in every row is left to
-   the pass over A in double-double. docs/numerics.md has the proof. Next to
-   read: evaluate.c. */
+   the pass over A in double-double. Complex systems are real ones here, of n
+   rows and 2 n columns for each part of r. docs/numerics.md has the proof. Next
+   to read: evaluate.c. */
 #include "refine/steps.h"
 
 #include "refine/evaluate.h"
@@ -43,15 +44,19 @@ static const double LEAST_RCOND = 0x1p-27;
 /* Norms of A for which products neither overflow nor lose digits. */
 static const double MOST_NORM = 0x1p300;
 /* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
-static const double SUM_ROUNDING = (HONE_STEP_DEPTH + 8) * HONE_EPS;
-/* |A2| <= REST times the largest entry of the row within a block. */
+#define SUM_ROUNDING (MODULUS * (HONE_STEP_DEPTH + 8) * HONE_EPS)
+/* |A2| <= REST times the largest part of the row within a block. */
 #define REST (1.0 / (double)(INT64_C(1) << HONE_STEP_BITS))
+
+/* The modulus of a complex error is at most so many times the larger of its
+   parts: a little above the root of 2. */
+static const double MODULUS = HONE_PARTS > 1 ? 0x1.6a0ap0 : 1.0;
 
 /* Rounding errors of a sum of blocks in pairs of doubles, relative to the
    largest partial sum. */
 static double pair_rounding(int64_t n) {
-  const double blocks = (double)(n / HONE_STEP_DEPTH + 2);
-  return blocks * blocks * HONE_EPS * HONE_EPS;
+  const double blocks = (double)(n * HONE_PARTS / HONE_STEP_DEPTH + 2);
+  return MODULUS * blocks * blocks * HONE_EPS * HONE_EPS;
 }
 
 void hone_steps_begin(const hone_refinement *ctx, int64_t m,
@@ -79,13 +84,13 @@ void hone_steps_begin(const hone_refinement *ctx, int64_t m,
 
 /* ---- Steps of x ---------------------------------------------------------- */
 
-/* Rounds v to multiples of 2^-HONE_STEP_VECTOR of a power of two above its
-   largest entry. */
-HONE_VECTOR static void round_to_few_bits(int64_t n, double size,
-                                          hone_entry *v) {
+/* Rounds numbers to multiples of 2^-HONE_STEP_VECTOR of a power of two above
+   the largest, 'size'. */
+HONE_VECTOR static void round_to_few_bits(int64_t count, double size,
+                                          double *v) {
   const double unit =
       1.5 * hone_shift(1.0, 52 + ilogb(size) + 1 - HONE_STEP_VECTOR);
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < count; i++)
     v[i] = (v[i] + unit) - unit;
 }
 
@@ -107,7 +112,7 @@ void hone_steps_correct(const hone_refinement *ctx, hone_refined *c,
   c->exact_step = c->all_exact && size > ROUNDED_ABOVE * x && size <= DBL_MAX;
   c->all_exact = c->exact_step;
   if (c->exact_step)
-    round_to_few_bits(n, size, d);
+    round_to_few_bits(n * HONE_PARTS, size, (double *)d);
   c->first = !c->has_x;
   c->step = c->first ? NULL : d;
   if (c->has_x)
@@ -276,14 +281,14 @@ static void measure_column(void *ctx, int64_t k) {
   const double weight = largest_weight(n, refinement->weight, lowered,
                                        hone_least_denominator(n), c->den);
   c->widest = weight;
-  const double missed = c->missed + REST * c->pending;
+  const double missed = c->missed + MODULUS * REST * c->pending;
   c->fresh = true; /* den belongs to this x now */
   c->gamma = missed * weight + 2.0 * pair_rounding(n) +
-             (double)(n + 4) * HONE_EPS * HONE_EPS;
+             MODULUS * (double)(n * HONE_PARTS + 4) * HONE_EPS * HONE_EPS;
   c->by_steps = weight * c->x_largest <= LARGE_WEIGHT &&
                 (c->pending > 0.0 || missed * weight <= SMALL_ERROR);
   c->verified = c->by_steps && !(c->pending > 0.0);
-  c->unseen = REST * c->pending * weight;
+  c->unseen = MODULUS * REST * c->pending * weight;
   if (!c->by_steps)
     return;
   hone_refined_errors(refinement, c);

@@ -2,10 +2,10 @@
 /* Residuals that follow the steps of x by matrix products, beside sums without
    rounding (GMP): their error bounds (docs/numerics.md) with every instruction
    set, for matrices made to break them, and the bits for any number of threads
-   and columns. */
+   and columns. The tests are compiled for real and for complex entries. */
 #include "cpu_dp/steps.h"
 #include "tests/unit/ct.h"
-#include "tests/unit/support.h"
+#include "tests/unit/entries.h"
 
 #include <float.h>
 #include <gmp.h>
@@ -33,11 +33,13 @@ typedef struct system {
   int64_t n, lda, k;
   hone_dense dense;
   hone_matrix matrix;
-  double *a, *v, *b, *r, *low, *den, *weight;
+  hone_entry *a, *v, *b, *r, *low;
+  double *den, *weight;
   double size[MOST_COLUMNS];
 } system;
 
-static double draw(sup_rng *rng, kind what, int64_t i, int64_t j, int64_t n) {
+static double draw_part(sup_rng *rng, kind what, int64_t i, int64_t j,
+                        int64_t n) {
   const double u = sup_uniform(rng);
   const int e = (int)(sup_next(rng) % 81) - 40;
   switch (what) {
@@ -60,58 +62,61 @@ static double draw(sup_rng *rng, kind what, int64_t i, int64_t j, int64_t n) {
   }
 }
 
+static double *parts_of(hone_entry *v) { return (double *)v; }
+
 static system make(kind what, int64_t n, int64_t k, bool trans) {
   sup_rng rng = {(uint64_t)(1000 * n + 10 * (int)what + trans)};
   system s = {.n = n, .lda = n + 3, .k = k};
-  s.a = sup_filled(s.lda * n, (double)NAN);
+  s.a = entries_filled(s.lda * n, (double)NAN);
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < n; j++)
-      s.a[trans ? j + i * s.lda : i + j * s.lda] = draw(&rng, what, i, j, n);
-  s.v = sup_filled(n * k, 0.0);
-  s.b = sup_filled(n * k, 0.0);
-  s.low = sup_filled(n * k, 0.0);
+      for (int p = 0; p < HONE_PARTS; p++)
+        parts_of(s.a + (trans ? j + i * s.lda : i + j * s.lda))[p] =
+            draw_part(&rng, what, i, j, n);
+  s.v = entries_filled(n * k, 0.0);
+  s.b = entries_filled(n * k, 0.0);
+  s.low = entries_filled(n * k, 0.0);
   s.den = sup_filled(n * k, (double)NAN);
   s.weight = sup_filled(n, (double)NAN);
-  for (int64_t i = 0; i < n * k; i++) {
+  for (int64_t i = 0; i < n * k * HONE_PARTS; i++) {
     const int e = (int)(sup_next(&rng) % 200);
-    s.v[i] =
+    const int row = (int)(i / HONE_PARTS % n % 11 - 5) * 50;
+    parts_of(s.v)[i] =
         what == TINY_PARTS ? ldexp(sup_uniform(&rng), -e) : sup_uniform(&rng);
-    s.b[i] = what == ROWS ? ldexp(sup_uniform(&rng), (int)(i % n % 11 - 5) * 50)
-                          : sup_uniform(&rng);
+    parts_of(s.b)[i] =
+        what == ROWS ? ldexp(sup_uniform(&rng), row) : sup_uniform(&rng);
   }
-  s.r = sup_copy(s.b, n * k);
+  s.r = entries_copy(s.b, n * k);
   s.dense = (hone_dense){n, s.lda, s.a, NULL, false};
   s.matrix = (hone_matrix){&hone_dense_operator, NULL, n};
   return s;
 }
 
 static void discard(system *s) {
-  sup_free(s->a);
-  sup_free(s->v);
-  sup_free(s->b);
-  sup_free(s->r);
-  sup_free(s->low);
+  entries_free(s->a);
+  entries_free(s->v);
+  entries_free(s->b);
+  entries_free(s->r);
+  entries_free(s->low);
   sup_free(s->den);
   sup_free(s->weight);
-}
-
-/* Rounds every column to HONE_STEP_VECTOR bits below its largest entry. */
-static void round_columns(system *s) {
-  for (int64_t c = 0; c < s->k; c++) {
-    double most = 0.0, *v = s->v + c * s->n;
-    for (int64_t i = 0; i < s->n; i++)
-      most = fmax(most, fabs(v[i]));
-    const double unit = ldexp(1.0, ilogb(most) + 1 - HONE_STEP_VECTOR);
-    for (int64_t i = 0; i < s->n; i++)
-      v[i] = nearbyint(v[i] / unit) * unit;
-  }
 }
 
 static double largest(const system *s, int64_t c) {
   double most = 0.0;
   for (int64_t i = 0; i < s->n; i++)
-    most = fmax(most, fabs(s->v[i + c * s->n]));
+    most = fmax(most, hone_abs(s->v[i + c * s->n]));
   return most;
+}
+
+/* Rounds every column to HONE_STEP_VECTOR bits below its largest entry. */
+static void round_columns(system *s) {
+  for (int64_t c = 0; c < s->k; c++) {
+    const double unit = ldexp(1.0, ilogb(largest(s, c)) + 1 - HONE_STEP_VECTOR);
+    double *v = parts_of(s->v + c * s->n);
+    for (int64_t i = 0; i < s->n * HONE_PARTS; i++)
+      v[i] = nearbyint(v[i] / unit) * unit;
+  }
 }
 
 /* ---- Passes -------------------------------------------------------------- */
@@ -132,8 +137,9 @@ static int kernels_here(const hone_steps_kernels **list) {
 /* One product with the given part of op(A); kernels NULL: by the pool. */
 static void pass(const hone_steps_kernels *kernels, hone_pool *pool, system *s,
                  bool trans, int part, bool denominators) {
-  const double *v[MOST_COLUMNS], *b[MOST_COLUMNS];
-  double *r[MOST_COLUMNS], *low[MOST_COLUMNS], *den[MOST_COLUMNS];
+  const hone_entry *v[MOST_COLUMNS], *b[MOST_COLUMNS];
+  hone_entry *r[MOST_COLUMNS], *low[MOST_COLUMNS];
+  double *den[MOST_COLUMNS];
   double *work = sup_filled(hone_steps_work(s->n, s->k), (double)NAN);
   s->matrix.self = &s->dense;
   for (int64_t c = 0; c < s->k; c++) {
@@ -159,59 +165,74 @@ static void pass(const hone_steps_kernels *kernels, hone_pool *pool, system *s,
 /* ---- Exact sums ---------------------------------------------------------- */
 
 typedef struct exact {
-  mpf_t r, den, norm, term, factor;
+  mpf_t r[HONE_PARTS], term, factor;
+  long double den, norm; /* sums of moduli, not exact */
 } exact;
 
 static void exact_begin(exact *e) {
-  mpf_init2(e->r, BITS);
-  mpf_init2(e->den, BITS);
-  mpf_init2(e->norm, BITS);
+  for (int p = 0; p < HONE_PARTS; p++)
+    mpf_init2(e->r[p], BITS);
   mpf_init2(e->term, BITS);
   mpf_init2(e->factor, BITS);
 }
 
 static void exact_end(exact *e) {
-  mpf_clears(e->r, e->den, e->norm, e->term, e->factor, NULL);
+  for (int p = 0; p < HONE_PARTS; p++)
+    mpf_clear(e->r[p]);
+  mpf_clears(e->term, e->factor, NULL);
 }
 
-/* r = b - op(A) v times 'times', den = |op(A)| |v| + |b|, norm = sum |a|, for
-   row i and column c. */
+static void subtract(exact *e, int part, double a, double v) {
+  mpf_set_d(e->term, a);
+  mpf_set_d(e->factor, v);
+  mpf_mul(e->term, e->term, e->factor);
+  mpf_sub(e->r[part], e->r[part], e->term);
+}
+
+/* r = b - op(A) v, den = |op(A)| |v| + |b|, norm = sum |a|, for row i and
+   column c. */
 static void exact_row(exact *e, const system *s, bool trans, int64_t i,
                       int64_t c) {
-  mpf_set_d(e->r, s->b[i + c * s->n]);
-  mpf_abs(e->den, e->r);
-  mpf_set_ui(e->norm, 0);
+  const double *b = parts_of(s->b + i + c * s->n);
+  for (int p = 0; p < HONE_PARTS; p++)
+    mpf_set_d(e->r[p], b[p]);
+  e->den = hone_absl((hone_wide)s->b[i + c * s->n]);
+  e->norm = 0.0L;
   for (int64_t j = 0; j < s->n; j++) {
-    mpf_set_d(e->term, s->a[trans ? j + i * s->lda : i + j * s->lda]);
-    mpf_set_d(e->factor, s->v[j + c * s->n]);
-    mpf_mul(e->factor, e->factor, e->term);
-    mpf_sub(e->r, e->r, e->factor);
-    mpf_abs(e->factor, e->factor);
-    mpf_add(e->den, e->den, e->factor);
-    mpf_abs(e->term, e->term);
-    mpf_add(e->norm, e->norm, e->term);
+    hone_entry *a = s->a + (trans ? j + i * s->lda : i + j * s->lda);
+    hone_entry *v = s->v + j + c * s->n;
+    const long double size = hone_absl((hone_wide)*a);
+    for (int p = 0; p < HONE_PARTS; p++)
+      subtract(e, p, parts_of(a)[0], parts_of(v)[p]);
+    for (int p = 0; p < HONE_PARTS && HONE_PARTS > 1; p++)
+      subtract(e, p, (p == 0 ? -1.0 : 1.0) * parts_of(a)[HONE_PARTS - 1],
+               parts_of(v)[HONE_PARTS - 1 - p]);
+    e->den += size * hone_absl((hone_wide)*v);
+    e->norm += size;
   }
 }
 
-/* |r + low - exact| <= bound, and r is r + low rounded. */
-static bool near(exact *e, double r, double low, long double bound) {
+/* |r + low - exact| <= bound for a part, and r is r + low rounded. */
+static bool near(exact *e, int part, double r, double low, long double bound) {
   mpf_set_d(e->term, r);
   mpf_set_d(e->factor, low);
   mpf_add(e->term, e->term, e->factor);
-  mpf_sub(e->term, e->term, e->r);
+  mpf_sub(e->term, e->term, e->r[part]);
   mpf_abs(e->term, e->term);
   mpf_set_d(e->factor, (double)bound);
   return isfinite(r) && mpf_cmp(e->term, e->factor) <= 0 &&
          !(fabs(low) > 0x1p-53 * fabs(r) + DBL_TRUE_MIN);
 }
 
-/* The bounds of docs/numerics.md. */
-static long double bound_of(int part, int64_t n, double weight, double size) {
+/* The bounds of docs/numerics.md for a part of r, which is a sum of 'columns'
+   products. */
+static long double bound_of(int part, int64_t columns, double weight,
+                            double size) {
   const long double eps = 0x1p-53L,
                     scale = (long double)weight * (long double)size;
   const long double sum = (HONE_STEP_DEPTH + 8) * eps;
   const long double rest = ldexpl(1.0L, -HONE_STEP_BITS);
-  const long double blocks = (long double)(n / HONE_STEP_DEPTH + 2);
+  const long double blocks = (long double)(columns / HONE_STEP_DEPTH + 2);
   const long double pairs = blocks * blocks * eps * eps;
   return part == HONE_STEP_LEADING ? (rest + pairs) * scale
          : part == HONE_STEP_REST  ? (rest * sum + 2 * pairs) * scale
@@ -221,18 +242,21 @@ static long double bound_of(int part, int64_t n, double weight, double size) {
 static void check(const system *s, bool trans, int part, bool denominators) {
   exact e;
   int64_t wrong = 0, wrong_den = 0, wrong_weight = 0;
+  const int64_t columns = s->n * HONE_PARTS;
   exact_begin(&e);
   for (int64_t c = 0; c < s->k; c++)
     for (int64_t i = 0; i < s->n; i++) {
       const int64_t at = i + c * s->n;
       exact_row(&e, s, trans, i, c);
-      const double den = mpf_get_d(e.den), norm = mpf_get_d(e.norm);
+      const double den = (double)e.den;
       const long double bound =
-          bound_of(part, s->n, s->weight[i], s->size[c]) +
-          (long double)(s->n + 4) * 0x1p-106L * (long double)den +
-          (long double)(2 * s->n + 2) * 0x1p-1074L;
-      wrong += !near(&e, s->r[at], s->low[at], bound);
-      wrong_weight += !(s->weight[i] >= norm * (1.0 - 0x1p-40));
+          bound_of(part, columns, s->weight[i], s->size[c]) +
+          (long double)(columns + 4) * 0x1p-106L * (long double)den +
+          (long double)(2 * columns + 2) * 0x1p-1074L;
+      for (int p = 0; p < HONE_PARTS; p++)
+        wrong += !near(&e, p, parts_of(s->r + at)[p], parts_of(s->low + at)[p],
+                       bound);
+      wrong_weight += !(s->weight[i] >= (double)e.norm * (1.0 - 0x1p-40));
       if (denominators && s->weight[i] * s->size[c] <= 0x1p30 * den)
         wrong_den += !(s->den[at] <= den * (1.0 + 0x1p-50) &&
                        s->den[at] >= den * (1.0 - 0x1p-15));
@@ -258,11 +282,11 @@ static void check_kernels(const hone_steps_kernels *kernels, kind what,
   discard(&s);
 }
 
-TEST(steps, keep_their_error_bounds_with_every_instruction_set) {
+TEST_OF(steps, keep_their_error_bounds_with_every_instruction_set) {
   static const int64_t orders[] = {1, 2, 5, 47, 48, 49, 95, 97, 130};
   const hone_steps_kernels *list[3];
   const int count = kernels_here(list);
-  for (int at = 0; at < 9 * KINDS; at++)
+  for (int at = 0; at < 9 * KINDS; at += HONE_PARTS)
     for (int q = 0; q < count; q++) {
       const int64_t n = orders[at / KINDS], k = 1 + at * 5 % MOST_COLUMNS;
       const bool trans = (at + q) % 2;
@@ -272,27 +296,30 @@ TEST(steps, keep_their_error_bounds_with_every_instruction_set) {
     }
 }
 
-TEST(steps, keep_their_error_bounds_over_several_blocks) {
+TEST_OF(steps, keep_their_error_bounds_over_several_blocks) {
   const hone_steps_kernels *list[3];
   const int count = kernels_here(list);
   for (int what = 0; what < KINDS; what++) {
     ct_note("kind %d", what);
-    check_kernels(list[what % count], (kind)what, 400, 3, what % 2);
-    check_kernels(list[count - 1], (kind)what, 301, 2, what % 2 == 0);
+    check_kernels(list[what % count], (kind)what, 400 / HONE_PARTS, 3,
+                  what % 2);
+    check_kernels(list[count - 1], (kind)what, 301 / HONE_PARTS, 2,
+                  what % 2 == 0);
   }
 }
 
 /* ---- Bits ---------------------------------------------------------------- */
 
 static void expect_column(const system *all, const system *one, int64_t c) {
-  const size_t bytes = (size_t)all->n * sizeof(double);
+  const size_t bytes = (size_t)all->n * sizeof *all->r;
   CHECK_MEM_EQ(all->r + c * all->n, one->r, bytes);
   CHECK_MEM_EQ(all->low + c * all->n, one->low, bytes);
-  CHECK_MEM_EQ(all->den + c * all->n, one->den, bytes);
+  CHECK_MEM_EQ(all->den + c * all->n, one->den,
+               (size_t)all->n * sizeof *all->den);
 }
 
 /* The bits of a column are those that it has by itself, on one thread. */
-TEST(steps, have_the_same_bits_with_other_columns_and_threads) {
+TEST_OF(steps, have_the_same_bits_with_other_columns_and_threads) {
   for (int part = 0; part < 3; part++)
     for (int trans = 0; trans < 2; trans++) {
       hone_mem mem = {0};
