@@ -120,7 +120,7 @@ typedef struct hone_residual_steps {
   const hone_entry *const *x, *const *b;
   const double *size; /* k: max |x_c|; for den */
   /* n, written: sums over blocks of HONE_STEP_DEPTH columns of op(A) of the
-     number of columns times the largest entry of the row. A complex column
+     number of columns times the largest entry of the row; a complex column
      counts as two real ones, of its real and of its imaginary parts. */
   double *weight;
   double *work; /* hone_steps_work(n, k) */

@@ -181,7 +181,7 @@ INLINE double take(int part, double a, double unit) {
 INLINE float size_of(const double *a, double below) {
 #ifdef HONE_COMPLEX
   const double re = a[0] * below, im = a[1] * below;
-  return (float)sqrt(__builtin_fma(re, re, im * im));
+  return (float)sqrt(re * re + im * im);
 #else
   return (float)(fabs(a[0]) * below);
 #endif
@@ -236,7 +236,8 @@ typedef struct fetched {
                                 the next */
 } fetched;
 
-/* With fewer than so many groups of vectors not all of it is fetched. */
+/* With fewer than so many groups of vectors not all of it is fetched. Complex:
+   the second half of the lines is of the block behind it. */
 INLINE fetched next_block(const strip *s, int64_t j) {
   const hone_steps_run *run = s->run;
   if (j + BLOCK >= run->n)

@@ -13,8 +13,9 @@
 enum {
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
   ALONE = 2, /* up to so many right-hand sides are solved for one by one */
-  PARTS_BELOW = 1536 /* orders below which each thread has groups of its own, if
-                        there are enough; otherwise all threads share all */
+  PARTS_BELOW = 1536, /* orders below which each thread has groups of its own,
+                         if there are enough */
+  SHARED_FROM = 1000  /* and above which it must have as many as any other */
 };
 
 typedef struct substitution {
@@ -201,6 +202,13 @@ static const hone_substitution_kernels *kernels_for_many(void) {
   return &hone_substitution_base;
 }
 
+/* Does each thread solve for groups of its own, or do all share all of them? */
+static bool has_parts(const substitution *run) {
+  return run->n < PARTS_BELOW && run->groups >= run->parts &&
+         (run->n < SHARED_FROM ||
+          (run->width > 1 && run->groups % run->parts == 0));
+}
+
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, hone_entry *v, int64_t ldv, float *work) {
   const int64_t width = width_of(k);
@@ -221,7 +229,7 @@ void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
   const hone_chain chain = {f->n, &all, subtract, solve};
   triangles_of(f, trans, run.t);
   run.parts = hone_pool_threads(pool);
-  if (f->n < PARTS_BELOW && run.groups >= run.parts) {
+  if (has_parts(&run)) {
     hone_pool_run(pool, run.parts, solve_part, &run);
     return;
   }

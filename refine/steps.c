@@ -43,14 +43,14 @@ enum { CORRECTIONS_LEAST = 8 };
 static const double LEAST_RCOND = 0x1p-27;
 /* Norms of A for which products neither overflow nor lose digits. */
 static const double MOST_NORM = 0x1p300;
-/* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
-#define SUM_ROUNDING (MODULUS * (HONE_STEP_DEPTH + 8) * HONE_EPS)
-/* |A2| <= REST times the largest part of the row within a block. */
-#define REST (1.0 / (double)(INT64_C(1) << HONE_STEP_BITS))
-
 /* The modulus of a complex error is at most so many times the larger of its
    parts: a little above the root of 2. */
 static const double MODULUS = HONE_PARTS > 1 ? 0x1.6a0ap0 : 1.0;
+/* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more, in
+   modulus. */
+#define SUM_ROUNDING (MODULUS * (HONE_STEP_DEPTH + 8) * HONE_EPS)
+/* |A2| <= REST times the largest part of the row within a block. */
+#define REST (1.0 / (double)(INT64_C(1) << HONE_STEP_BITS))
 
 /* Rounding errors of a sum of blocks in pairs of doubles, relative to the
    largest partial sum. */
@@ -84,8 +84,8 @@ void hone_steps_begin(const hone_refinement *ctx, int64_t m,
 
 /* ---- Steps of x ---------------------------------------------------------- */
 
-/* Rounds numbers to multiples of 2^-HONE_STEP_VECTOR of a power of two above
-   the largest, 'size'. */
+/* Rounds numbers of at most 'size' to multiples of 2^-HONE_STEP_VECTOR of a
+   power of two above it. */
 HONE_VECTOR static void round_to_few_bits(int64_t count, double size,
                                           double *v) {
   const double unit =

@@ -195,8 +195,8 @@ TEST_OF(many_columns, are_accepted_with_true_errors_and_bounds) {
     }
 }
 
-/* A uniform matrix needs no pass in double-double, with 16 right-hand sides and
-   not with 15. */
+/* A dominant matrix needs no pass in double-double, with 16 right-hand sides
+   and not with 15. */
 TEST_OF(many_columns, are_measured_by_products_from_16_on) {
   for (int64_t k = HONE_STEPS_FROM - 1; k <= HONE_STEPS_FROM; k++) {
     const bool many = k == HONE_STEPS_FROM;

@@ -4,6 +4,7 @@
    set, for matrices made to break them, and the bits for any number of threads
    and columns. The tests are compiled for real and for complex entries. */
 #include "cpu_dp/steps.h"
+#include "refine/steps.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/entries.h"
 
@@ -289,7 +290,7 @@ TEST_OF(steps, keep_their_error_bounds_with_every_instruction_set) {
   for (int at = 0; at < 9 * KINDS; at += HONE_PARTS)
     for (int q = 0; q < count; q++) {
       const int64_t n = orders[at / KINDS], k = 1 + at * 5 % MOST_COLUMNS;
-      const bool trans = (at + q) % 2;
+      const bool trans = (at / HONE_PARTS + q) % 2;
       ct_note("kind %d, n %d, k %d, kernels %d, trans %d", at % KINDS, (int)n,
               (int)k, q, trans);
       check_kernels(list[q], (kind)(at % KINDS), n, k, trans);
@@ -341,4 +342,20 @@ TEST_OF(steps, have_the_same_bits_with_other_columns_and_threads) {
       }
       discard(&all);
     }
+}
+
+/* Each part of a complex r has an error; that of r is their modulus. */
+TEST_OF(steps, state_the_rounding_of_a_product_in_modulus) {
+  enum { N = 3 };
+  double weight[N] = {2.0, 3.0, 6.0}; /* of length 7 */
+  hone_entry spare[N] = {ENTRY(0.0, 0.0), ENTRY(0.0, -4.0) - 3.0, 1.0};
+  const hone_matrix matrix = {&hone_dense_operator, NULL, N};
+  const hone_refinement ctx = {.f = {.a = &matrix}, .weight = weight};
+  const hone_refined column = {.spare = spare};
+  const double size = HONE_PARTS == 1 ? 3.0 : 5.0, eps = 0x1p-53;
+  const double want =
+      sqrt((double)HONE_PARTS) * 7.0 * size * (HONE_STEP_DEPTH + 8) * eps;
+  const double rounding = (double)hone_steps_rounding(&ctx, &column);
+  CHECK_LE(want, rounding * (1.0 + 0x1p-40));
+  CHECK_LE(rounding, want * 1.0001);
 }

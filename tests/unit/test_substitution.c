@@ -106,13 +106,15 @@ TEST_OF(substitution, agrees_with_plain_loops_on_any_number_of_threads) {
   }
 }
 
-/* Blocks have more rows there than at smaller orders. */
+/* Blocks have more rows there than at smaller orders, and all threads share all
+   groups of columns. */
 TEST_OF(substitution, agrees_with_plain_loops_at_an_order_of_wide_blocks) {
   sup_rng rng = {4};
   threads t = start(3);
   for (int trans = 0; trans < 2; trans++) {
     check_against_plain(t.pool, &rng, 2801, 1, HONE_FORM_LU, trans);
     check_against_plain(t.pool, &rng, 2801, 3, HONE_FORM_LU, trans);
+    check_against_plain(t.pool, &rng, 1601, 49, HONE_FORM_LU, trans);
   }
   end(&t);
 }
@@ -124,7 +126,7 @@ TEST_OF(substitution, gives_the_same_bits_on_any_number_of_threads) {
   hone_entry *v = entries_filled(N * MOST, 0.0);
   entries_random(&rng, N, MOST, v, N);
   for (hone_form form = 0; (int)form < PF_FORMS; form++)
-    for (int64_t k = 1; k <= MOST; k += 63)
+    for (int64_t k = 1; k <= MOST; k = k == 1 ? 17 : k + 47)
       for (int count = 2; count <= 5; count++) {
         threads t = start(count);
         hone_entry *one = entries_copy(v, N * k),
