@@ -183,8 +183,7 @@ static bool solve_small(hone_blocked *h, bool trans, int64_t k, double *v) {
 #endif
 
 static hone_pool *pool_for(const hone_blocked *h, int64_t k) {
-  const bool groups = h->n >= GROUPS_FROM &&
-                      hone_substitution_groups(k) >= hone_pool_threads(h->pool);
+  const bool groups = h->n >= GROUPS_FROM && hone_substitution_groups(k) > 1;
   return groups || h->n >= SOLVE_THREADS_FROM ? h->pool : NULL;
 }
 

@@ -13,9 +13,10 @@
 enum {
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
   ALONE = 2, /* up to so many right-hand sides are solved for one by one */
-  PARTS_BELOW = 1536, /* orders below which each thread has groups of its own,
-                         if there are enough */
-  SHARED_FROM = 1000  /* and above which it must have as many as any other */
+  PARTS_BELOW = 1536, /* orders below which threads may have groups of their
+                         own, */
+  SHARED_FROM = 1000, /* and always have, if there are several groups */
+  CHAIN_ROWS = 288    /* as many products of a row are in the chain */
 };
 
 typedef struct substitution {
@@ -202,11 +203,16 @@ static const hone_substitution_kernels *kernels_for_many(void) {
   return &hone_substitution_base;
 }
 
-/* Does each thread solve for groups of its own, or do all share all of them? */
-static bool has_parts(const substitution *run) {
-  return run->n < PARTS_BELOW && run->groups >= run->parts &&
-         (run->n < SHARED_FROM ||
-          (run->width > 1 && run->groups % run->parts == 0));
+/* Do so many threads solve for groups of their own, or share all of them? Each
+   part is a chain of n^2 products for each group that it has. What all share is
+   done when the slower of two is: their shares of the products, or the chain of
+   the blocks on the diagonal and beside it, each for all groups. */
+static bool has_parts(const substitution *run, int64_t threads) {
+  const int64_t most = (run->groups + run->parts - 1) / run->parts;
+  const int64_t shared =
+      run->groups * HONE_MAX(run->n / threads, (int64_t)CHAIN_ROWS);
+  return run->n < PARTS_BELOW && run->parts > 1 &&
+         (run->n < SHARED_FROM || (run->width > 1 && run->n * most <= shared));
 }
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
@@ -228,8 +234,9 @@ void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
   part all = {&run, 0, run.groups};
   const hone_chain chain = {f->n, &all, subtract, solve};
   triangles_of(f, trans, run.t);
-  run.parts = hone_pool_threads(pool);
-  if (has_parts(&run)) {
+  const int64_t threads = hone_pool_threads(pool);
+  run.parts = HONE_MIN(threads, run.groups);
+  if (has_parts(&run, threads)) {
     hone_pool_run(pool, run.parts, solve_part, &run);
     return;
   }

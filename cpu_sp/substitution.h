@@ -10,7 +10,7 @@
 enum { HONE_LANES = 16, HONE_TOGETHER = HONE_LANES / HONE_PARTS };
 
 /* Returns the number of groups that so many right-hand sides are divided into.
-   Below order 1000 threads pay where there are as many groups as threads. */
+   Below order 1000 threads pay where there are several. */
 int64_t hone_substitution_groups(int64_t k);
 
 /* Returns how many floats hone_substitute needs as work, linear in k. */
