@@ -147,11 +147,11 @@ enum {
 
 /** The result for one right-hand side: see options.columns. */
 typedef struct hone_column {
-  int32_t status;        /* of this column alone */
-  int32_t iterations;    /* corrections, by all factorizations together */
-  int32_t precision;     /* of the factors that solved it: 32 or 64; 0: none */
-  int32_t digits;        /* digits of the largest |x_i| that are certain, by
-                            forward_error: 0 to 16 */
+  int32_t status;     /* of this column alone; a NaN in any refuses the call */
+  int32_t iterations; /* corrections, by all factorizations together */
+  int32_t precision;  /* of the factors that solved it: 32 or 64; 0: none */
+  int32_t digits;     /* digits of the largest |x_i| that are certain, by
+                         forward_error: 0 to 16 */
   double backward_error; /* componentwise, of the x returned; Inf: no x. See
                             also hone_report.sparse_columns */
   double normwise_error; /* as in LAPACK */
@@ -451,7 +451,7 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
  * Either may be NULL. Both include some 6.5 MB that small systems do not use.
  * Sizes and options are refused as by hone_solve, HONE_DEVICE_CUDA without a
  * GPU with HONE_NO_DEVICE. A reusable solver holds the memory of every
- * factorization that it has needed.
+ * factorization that it has needed, and of the most right-hand sides.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,
