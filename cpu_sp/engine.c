@@ -10,11 +10,9 @@
 
 #include <math.h>
 
-/* Orders from which threads share a solution in double arithmetic, and in
-   single precision. */
-enum { APPLY_THREADS_FROM = 800, SOLVE_THREADS_FROM = 1000 };
-/* Orders from which threads take groups of right-hand sides each. */
-enum { GROUPS_FROM = 192 };
+/* Orders from which threads share a solution in double arithmetic, and from
+   which they take groups of right-hand sides each in single precision. */
+enum { APPLY_THREADS_FROM = 800, GROUPS_FROM = 192 };
 enum { SINGLE_BITS = 8 * (int)sizeof(hone_single) };
 
 static bool probe(char *why, size_t why_size) {
@@ -184,7 +182,7 @@ static bool solve_small(hone_blocked *h, bool trans, int64_t k, double *v) {
 
 static hone_pool *pool_for(const hone_blocked *h, int64_t k) {
   const bool groups = h->n >= GROUPS_FROM && hone_substitution_groups(k) > 1;
-  return groups || h->n >= SOLVE_THREADS_FROM ? h->pool : NULL;
+  return groups || h->n >= HONE_SHARED_FROM ? h->pool : NULL;
 }
 
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,

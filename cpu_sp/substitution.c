@@ -14,9 +14,9 @@ enum {
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
   ALONE = 2, /* up to so many right-hand sides are solved for one by one */
   PARTS_BELOW = 1536, /* orders below which threads may have groups of their
-                         own, */
-  SHARED_FROM = 1000, /* and always have, if there are several groups */
-  CHAIN_ROWS = 288    /* as many products of a row are in the chain */
+                         own, and below HONE_SHARED_FROM always have, if there
+                         are several */
+  CHAIN_ROWS = 288    /* so many products of a row are in the chain */
 };
 
 typedef struct substitution {
@@ -212,7 +212,8 @@ static bool has_parts(const substitution *run, int64_t threads) {
   const int64_t shared =
       run->groups * HONE_MAX(run->n / threads, (int64_t)CHAIN_ROWS);
   return run->n < PARTS_BELOW && run->parts > 1 &&
-         (run->n < SHARED_FROM || (run->width > 1 && run->n * most <= shared));
+         (run->n < HONE_SHARED_FROM ||
+          (run->width > 1 && run->n * most <= shared));
 }
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,

@@ -9,8 +9,11 @@
    the real parts of all of them, and the imaginary parts behind these. */
 enum { HONE_LANES = 16, HONE_TOGETHER = HONE_LANES / HONE_PARTS };
 
+/* Orders from which threads pay for one group of right-hand sides. Below, they
+   pay where there are several. */
+enum { HONE_SHARED_FROM = 1000 };
 /* Returns the number of groups that so many right-hand sides are divided into.
-   Below order 1000 threads pay where there are several. */
+ */
 int64_t hone_substitution_groups(int64_t k);
 
 /* Returns how many floats hone_substitute needs as work, linear in k. */

@@ -79,7 +79,8 @@ HONE_VECTOR static void quick_column(int64_t m, const double *restrict a,
 }
 
 /* Does as quick_column for four columns, which lie lda numbers apart. The sums
-   of a row stay in registers meanwhile, and get the same bits. */
+   of a row stay in registers meanwhile, and get the same bits. They are written
+   out: as a loop over an array of columns this took four times as long. */
 HONE_VECTOR static void quick_four(int64_t m, const double *restrict a,
                                    int64_t lda, const hone_entry *x, sums to) {
   const factor x0 = factor_of(x[0]), x1 = factor_of(x[1]);
