@@ -4,6 +4,10 @@
 
 #include "base/vectors.h"
 
+/* More entries than any computer has room for. */
+static const int64_t MOST = INT64_C(1) << 56;
+static const int64_t ENTRY = (int64_t)sizeof(hone_entry);
+
 /* to = conj(from), without gaps between the columns. Returns what follows. */
 static hone_entry *conjugate_into(const hone_vectors *v, hone_entry *to,
                                   const hone_entry **from, int64_t *ld) {
@@ -42,6 +46,13 @@ int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v) {
   conjugate_x(v);
   adjoint->made = true;
   return HONE_OK;
+}
+
+int64_t hone_adjoint_bytes(int64_t n, int64_t nrhs, const hone_options *o) {
+  const int64_t copies = 1 + (o->x0 != NULL);
+  if (HONE_PARTS == 1 || o->trans != HONE_CONJ_TRANS)
+    return 0;
+  return n * nrhs <= MOST / copies ? copies * n * nrhs * ENTRY : MOST * ENTRY;
 }
 
 void hone_adjoint_end(hone_adjoint *adjoint, const hone_vectors *v) {

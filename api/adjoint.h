@@ -20,6 +20,9 @@ int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v);
    they were. Does nothing where begin was not called or failed. */
 void hone_adjoint_end(hone_adjoint *adjoint, const hone_vectors *v);
 
+/* The bytes that begin takes at most for such a call. */
+int64_t hone_adjoint_bytes(int64_t n, int64_t nrhs, const hone_options *o);
+
 void hone_adjoint_destroy(hone_adjoint *adjoint, hone_mem *mem);
 
 #endif

@@ -71,8 +71,8 @@ HONE_API int hone_z_solver_solve(hone_z_solver *solver, int64_t nrhs,
 HONE_API void hone_z_solver_destroy(hone_z_solver **solver);
 
 /** Bytes of host memory that hone_z_solve holds at most: see
-    hone_memory_needed. With HONE_CONJ_TRANS copies of b and x0 come to that,
-    which a solver keeps for its next solve. */
+    hone_memory_needed. With options.trans = HONE_CONJ_TRANS copies of b and x0
+    are a part of them, which a solver keeps for its next solve. */
 HONE_API int hone_z_memory_needed(int64_t n, int64_t nrhs,
                                   const hone_options *options,
                                   int64_t *single_bytes, int64_t *double_bytes);

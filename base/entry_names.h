@@ -12,6 +12,7 @@
 #define hone_accelerate_begin hone_z_accelerate_begin
 #define hone_add_multiple hone_z_add_multiple
 #define hone_adjoint_begin hone_z_adjoint_begin
+#define hone_adjoint_bytes hone_z_adjoint_bytes
 #define hone_adjoint_destroy hone_z_adjoint_destroy
 #define hone_adjoint_end hone_z_adjoint_end
 #define hone_apply_32 hone_z_apply_32

@@ -49,12 +49,19 @@ __device__ __forceinline__ void
 read_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
            held<typename System::S> *h) {
   using S = typename System::S;
+  int row[S::R];
 #pragma unroll
-  for (int r = 0; r < S::R; r++) {
-    const int i = rows.limit[r] >= 0 ? t.index(r) : t.n;
+  for (int r = 0; r < S::R; r++)
+    row[r] = rows.limit[r] >= 0 ? t.index(r) : -1;
 #pragma unroll
-    for (int c = 0; c < S::NB; c++)
-      h->m[r][c] = t.entry_of_s(i, q * S::NB + c);
+  for (int c = 0; c < S::NB; c += S::LOADED) {
+    number<S::P> e[S::LOADED][S::R];
+    t.load_entries(row, q * S::NB + c, e);
+#pragma unroll
+    for (int u = 0; u < S::LOADED; u++)
+#pragma unroll
+      for (int r = 0; r < S::R; r++)
+        h->m[r][c + u] = e[u][r];
   }
 }
 

@@ -61,27 +61,46 @@ template <class S> struct scanned {
   double least, column_sum;
 };
 
-/* The part of a column's statistics that this thread has. */
-struct of_column {
-  double sum;
-  unsigned high;
-};
+/* Adds up v[c] over the lanes: lane c 32 / C receives the sum of v[c]. */
+template <int C, int P>
+__device__ __forceinline__ number<P> sum_over_lanes(int lane,
+                                                    number<P> (&v)[C]) {
+#pragma unroll
+  for (int half = C / 2, by = 16; half > 0; half /= 2, by /= 2)
+#pragma unroll
+    for (int c = 0; c < half; c++)
+#pragma unroll
+      for (int p = 0; p < P; p++) {
+        const double low = v[c].part[p], high = v[c + half].part[p];
+        const bool upper = (lane & by) != 0;
+        const double give = upper ? low : high;
+        v[c].part[p] = (upper ? high : low) + __shfl_xor_sync(ALL, give, by);
+      }
+#pragma unroll
+  for (int by = 16 / C; by > 0; by /= 2)
+#pragma unroll
+    for (int p = 0; p < P; p++)
+      v[0].part[p] += __shfl_xor_sync(ALL, v[0].part[p], by);
+  return v[0];
+}
 
-/* Takes column j: entries e of the thread's rows. */
+/* Takes column j: entries e of the thread's rows. Returns the sum of their
+   moduli and, in 'high', the upper half of the largest part in the warp. */
 template <class System>
-__device__ __forceinline__ of_column take_column(
-    const System &t, int j, const typename System::entry (&e)[System::S::R],
-    scanned<typename System::S> *out) {
+__device__ __forceinline__ double
+take_column(const System &t, int j,
+            const typename System::entry (&e)[System::S::R],
+            scanned<typename System::S> *out, unsigned *high) {
   using S = typename System::S;
-  of_column column = {0.0, 0};
+  double sum = 0.0;
+  unsigned own = 0;
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
     const double most = extreme_of(e[r]), size = modulus_of(e[r]);
     out->most[r] = larger()(out->most[r], most);
     out->sum[r] += size;
-    column.sum += size;
-    column.high = max(column.high,
-                      static_cast<unsigned>(__double_as_longlong(most) >> 32));
+    sum += size;
+    own = max(own, static_cast<unsigned>(__double_as_longlong(most) >> 32));
     for (int p = 0; p < S::P; p++) {
       const double part = fabs(e[r].part[p]);
       out->least = part > 0.0 && part < out->least ? part : out->least;
@@ -94,21 +113,41 @@ __device__ __forceinline__ of_column take_column(
     for (int r = 0; r < S::R; r++)
       out->product[r][k] = plus_rounded(out->product[r][k], e[r], g);
   }
+  *high = __reduce_max_sync(ALL, own);
+  return sum;
+}
+
+/* Takes LOADED columns from j on. Those behind the last one are 0. */
+template <class System>
+__device__ __forceinline__ void take_loaded(const System &t, int j,
+                                            const int (&row)[System::S::R],
+                                            scanned<typename System::S> *out) {
+  using S = typename System::S;
+  constexpr int LANES = 32 / S::LOADED; /* for each column */
+  number<S::P> e[S::LOADED][S::R];
+  number<1> sum[S::LOADED];
+  unsigned own = 0;
+  t.load_entries(row, j, e);
 #pragma unroll
-  for (int by = 16; by > 0; by /= 2)
-    column.sum += __shfl_xor_sync(ALL, column.sum, by);
-  column.high = __reduce_max_sync(ALL, column.high);
-  return column;
+  for (int u = 0; u < S::LOADED; u++) {
+    unsigned high;
+    sum[u].part[0] = take_column(t, min(j + u, S::N - 1), e[u], out, &high);
+    own = t.lane / LANES == u ? high : own;
+  }
+  const number<1> of_column = sum_over_lanes<S::LOADED>(t.lane, sum);
+  if (t.lane % LANES != 0)
+    return;
+  const int turn = j / 32 % 2, at = j % 32 + t.lane / LANES;
+  t.s->sum[turn][t.warp][at] = of_column.part[0];
+  t.s->high[turn][t.warp][at] = own;
 }
 
 /* Combines what the warps have found of 32 columns from j0 on. */
 template <class System>
-__device__ __forceinline__ void
-take_columns(const System &t, int j0, of_column own, double *column_sum) {
+__device__ __forceinline__ void take_columns(const System &t, int j0,
+                                             double *column_sum) {
   using S = typename System::S;
   const int turn = j0 / 32 % 2;
-  t.s->sum[turn][t.warp][t.lane] = own.sum;
-  t.s->high[turn][t.warp][t.lane] = own.high;
   t.sync();
   if (t.warp > 0)
     return;
@@ -128,28 +167,18 @@ template <class System>
 __device__ HONE_NOINLINE void scan(const System t,
                                    scanned<typename System::S> *out) {
   using S = typename System::S;
-  constexpr int AT_ONCE = S::R * S::P >= 4 ? 2 : 4;
   scanned<S> v = {};
+  int row[S::R];
   v.least = 1.0;
+#pragma unroll
+  for (int r = 0; r < S::R; r++)
+    row[r] = t.thread + r * S::THREADS;
 #pragma unroll 1
   for (int j0 = 0; j0 < t.n; j0 += 32) {
-    of_column own = {0.0, 0};
 #pragma unroll 1
-    for (int jj = 0; jj < 32; jj += AT_ONCE) {
-      number<S::P> e[AT_ONCE][S::R];
-#pragma unroll
-      for (int u = 0; u < AT_ONCE; u++)
-#pragma unroll
-        for (int r = 0; r < S::R; r++)
-          e[u][r] = t.entry_of_s(t.thread + r * S::THREADS, j0 + jj + u);
-#pragma unroll
-      for (int u = 0; u < AT_ONCE; u++) {
-        const of_column column = take_column(t, j0 + jj + u, e[u], &v);
-        if (t.lane == jj + u)
-          own = column;
-      }
-    }
-    take_columns(t, j0, own, &v.column_sum);
+    for (int j = j0; j < j0 + 32; j += S::LOADED)
+      take_loaded(t, j, row, &v);
+    take_columns(t, j0, &v.column_sum);
   }
   *out = v;
   t.sync();

@@ -179,29 +179,6 @@ __device__ __forceinline__ void apply(const panel_system<S> &t,
 
 /* ---- With the transpose ------------------------------------------------- */
 
-/* Adds up v[c] over the lanes: lane c 32 / C receives the sum of v[c]. */
-template <int C, int P>
-__device__ __forceinline__ number<P> sum_over_lanes(int lane,
-                                                    number<P> (&v)[C]) {
-#pragma unroll
-  for (int half = C / 2, by = 16; half > 0; half /= 2, by /= 2)
-#pragma unroll
-    for (int c = 0; c < half; c++)
-#pragma unroll
-      for (int p = 0; p < P; p++) {
-        const double low = v[c].part[p], high = v[c + half].part[p];
-        const bool upper = (lane & by) != 0;
-        const double give = upper ? low : high;
-        v[c].part[p] = (upper ? high : low) + __shfl_xor_sync(ALL, give, by);
-      }
-#pragma unroll
-  for (int by = 16 / C; by > 0; by /= 2)
-#pragma unroll
-    for (int p = 0; p < P; p++)
-      v[0].part[p] += __shfl_xor_sync(ALL, v[0].part[p], by);
-  return v[0];
-}
-
 /* A warp adds up whole columns of a panel, COLUMNS, and has ROWS times 32 of
    their rows under way at once. */
 template <class S> struct column_sums {
@@ -322,27 +299,24 @@ solve_transposed(const System t, const typename System::entry *in,
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
-  constexpr int AT_ONCE = S::R * S::P >= 4 ? 2 : 4;
   wide sum[S::R][S::P];
   double den[S::R];
+  int row[S::R];
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
     const int i = t.thread + r * S::THREADS;
     const number<S::P> c = i < t.n ? t.s->c[i] : make<S::P>(0.0);
+    row[r] = i;
     den[r] = modulus_of(c);
     for (int p = 0; p < S::P; p++)
       sum[r][p] = {c.part[p], 0.0};
   }
 #pragma unroll 1
-  for (int j = 0; j < t.n; j += AT_ONCE) {
-    number<S::P> e[AT_ONCE][S::R];
+  for (int j = 0; j < t.n; j += S::LOADED) {
+    number<S::P> e[S::LOADED][S::R];
+    t.load_entries(row, j, e);
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
-#pragma unroll
-      for (int r = 0; r < S::R; r++)
-        e[u][r] = t.entry_of_s(t.thread + r * S::THREADS, j + u);
-#pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
+    for (int u = 0; u < S::LOADED; u++) {
       const number<S::P> y = j + u < t.n ? t.s->y[j + u] : make<S::P>(0.0);
       const double size = modulus_of(y);
 #pragma unroll

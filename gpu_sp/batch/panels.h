@@ -30,6 +30,7 @@ template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   static constexpr int GROUP = 4 / P;              /* columns of the factors */
   static constexpr int AT_ONCE = NB / 4;           /* of them are under way */
+  static constexpr int LOADED = R > 1 ? 4 : 8;     /* and of A */
   static constexpr int LINE = 4;                   /* rows of a group */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
                     NB % 8 == 0 && AT_ONCE % GROUP == 0,
@@ -110,16 +111,33 @@ template <class S_> struct panel_system {
   __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
-    entry e = a[i * in->by_row + j * in->by_column];
-    if (P == 2 && in->conjugate)
-      e.part[P - 1] = -e.part[P - 1];
-    return e;
+    return conjugated(a[i * in->by_row + j * in->by_column]);
   }
-  /* Entry (i, j) of S = R op(A) C, or 0 outside of it. */
-  __device__ __forceinline__ entry entry_of_s(int i, int j) const {
-    if (i >= n || j >= n)
-      return make<P>(0.0);
-    return scaled(entry_of_a(i, j), s->row[i] * s->col[j]);
+  /* Loads entries (row[r], j0 + u) of S = R op(A) C, or 0 outside of it: a
+     negative row is outside. No load waits for another, or for a branch. */
+  template <int U>
+  __device__ __forceinline__ void load_entries(const int (&row)[S::R], int j0,
+                                               entry (&e)[U][S::R]) const {
+    double unit[S::R];
+#pragma unroll
+    for (int r = 0; r < S::R; r++) {
+      const bool inside = row[r] >= 0 && row[r] < n;
+      const int i = inside ? row[r] : 0;
+      const entry *at = a + i * in->by_row + min(j0, n - 1) * in->by_column;
+      unit[r] = inside ? s->row[i] : 0.0;
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        e[u][r] = *at;
+        at += j0 + u + 1 < n ? in->by_column : 0;
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const double col = j0 + u < n ? s->col[j0 + u] : 0.0;
+#pragma unroll
+      for (int r = 0; r < S::R; r++)
+        e[u][r] = inside_of_s(e[u][r], unit[r] * col);
+    }
   }
 
   template <class F> __device__ __forceinline__ void each_row(F f_) const {
@@ -133,6 +151,22 @@ template <class S_> struct panel_system {
   template <int M, class Op>
   __device__ __forceinline__ void all(double (&v)[M], Op op) const {
     combine<S::WARPS>(s->scratch, thread, v, op);
+  }
+
+private:
+  __device__ __forceinline__ entry conjugated(entry e) const {
+    if (P == 2 && in->conjugate)
+      e.part[P - 1] = -e.part[P - 1];
+    return e;
+  }
+  /* An entry of op(A) in its unit; 0 where there is none, and whatever was
+     loaded then. */
+  __device__ __forceinline__ entry inside_of_s(entry e, double unit) const {
+    e = conjugated(e);
+#pragma unroll
+    for (int p = 0; p < P; p++)
+      e.part[p] = unit > 0.0 ? e.part[p] * unit : 0.0;
+    return e;
   }
 };
 

@@ -376,6 +376,31 @@ TEST(complex_edges, stay_within_the_memory_that_was_told) {
   }
 }
 
+/* So many columns that copies of them are more than the allowance in it. */
+TEST(complex_edges, tell_the_memory_of_copies_for_the_adjoint) {
+  enum { N = 60, COLUMNS = 12000 };
+  hone_complex *a = cs_random(N, N, 1), *b = cs_random(N, COLUMNS, 2);
+  hone_complex *x = cs_random(N, COLUMNS, 3), *x0 = cs_random(N, COLUMNS, 4);
+  for (int trans = HONE_NO_TRANS; trans <= HONE_CONJ_TRANS; trans++)
+    for (int warm = 0; warm < 2; warm++) {
+      hone_options o = HONE_OPTIONS_INIT;
+      hone_report report = HONE_REPORT_INIT;
+      int64_t bytes;
+      o.trans = trans;
+      o.x0 = warm ? (const double *)x0 : NULL;
+      o.ldx0 = warm ? N : 0;
+      CHECK_EQ_INT(hone_z_memory_needed(N, COLUMNS, &o, &bytes, NULL), HONE_OK);
+      o.memory_limit_bytes = bytes;
+      CHECK_EQ_INT(hone_z_solve(N, COLUMNS, a, N, b, N, x, N, &o, &report),
+                   HONE_OK);
+      CHECK_LE(report.host_bytes, bytes);
+    }
+  free(a);
+  free(b);
+  free(x);
+  free(x0);
+}
+
 static int stop_at_once(void *user, const hone_progress *event) {
   return *(const int *)user == HONE_CANCELLED || event->precision > 0;
 }
