@@ -95,6 +95,12 @@ __device__ __forceinline__ double hone_reciprocal_double(double v) {
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(v));
   return r;
 }
+/* About 20 bits of 1 / sqrt(v), v a normal number. */
+__device__ __forceinline__ double hone_reciprocal_root_double(double v) {
+  double r;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(v));
+  return r;
+}
 /* c = c + A B for the warp, A 16 x 8, B 8 x 8: lane l has of A the entries (r,
    k), (r + 8, k), (r, k + 4), (r + 8, k + 4), r = l / 4 and k = l % 4; of B (k,
    r) and (k + 4, r); of c (r, 2 k), (r, 2 k + 1), and both eight rows below. */

@@ -47,9 +47,33 @@ template <int P> __device__ __forceinline__ double square_of(number<P> v) {
   return s;
 }
 
+/* A word that changes the sign of a number, or leaves it. */
+__device__ __forceinline__ long long sign_word(bool changes) {
+  return static_cast<long long>(changes ? 1ULL << 63 : 0);
+}
+
+/* v or its conjugate, without a branch: loads behind one would wait. */
+template <int P>
+__device__ __forceinline__ number<P> conjugated(number<P> v, long long word) {
+  if (P == 2)
+    v.part[P - 1] =
+        __longlong_as_double(__double_as_longlong(v.part[P - 1]) ^ word);
+  return v;
+}
+
+/* sqrt(s) to about its last bit, without a branch; 0 below 2^-1000, and NaN for
+   Inf. */
+__device__ __forceinline__ double root_of(double s) {
+  const double r = hone_reciprocal_root_double(s), half = 0.5 * r;
+  double y = s * r;
+  y = fma(fma(-y, y, s), half, y);
+  y = fma(fma(-y, y, s), half, y);
+  return s < 0x1p-1000 ? 0.0 : y;
+}
+
 /* |v|, of numbers whose squares stay in range. */
 template <int P> __device__ __forceinline__ double modulus_of(number<P> v) {
-  return P == 1 ? fabs(v.part[0]) : sqrt(square_of(v));
+  return P == 1 ? fabs(v.part[0]) : root_of(square_of(v));
 }
 
 /* The larger part, NaN if one is. */

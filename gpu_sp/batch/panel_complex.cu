@@ -8,7 +8,7 @@ namespace {
 /* Does f for the shape of this order. */
 template <class F> cudaError_t with_shape(int64_t n, F f) {
   if (n <= 128)
-    return f.template of<panels<2, 128, 1, 16>, 3>();
+    return f.template of<panels<2, 128, 1, 16>, 4>();
   if (n <= 256)
     return f.template of<panels<2, 256, 1, 16>, 2>();
   if (n <= 512)

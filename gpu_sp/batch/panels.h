@@ -111,13 +111,15 @@ template <class S_> struct panel_system {
   __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
-    return conjugated(a[i * in->by_row + j * in->by_column]);
+    return conjugated(a[i * in->by_row + j * in->by_column],
+                      sign_word(in->conjugate));
   }
   /* Loads entries (row[r], j0 + u) of S = R op(A) C, or 0 outside of it: a
      negative row is outside. No load waits for another, or for a branch. */
   template <int U>
   __device__ __forceinline__ void load_entries(const int (&row)[S::R], int j0,
                                                entry (&e)[U][S::R]) const {
+    const long long conjugates = sign_word(in->conjugate);
     double unit[S::R];
 #pragma unroll
     for (int r = 0; r < S::R; r++) {
@@ -136,7 +138,7 @@ template <class S_> struct panel_system {
       const double col = j0 + u < n ? s->col[j0 + u] : 0.0;
 #pragma unroll
       for (int r = 0; r < S::R; r++)
-        e[u][r] = inside_of_s(e[u][r], unit[r] * col);
+        e[u][r] = inside_of_s(conjugated(e[u][r], conjugates), unit[r] * col);
     }
   }
 
@@ -154,15 +156,9 @@ template <class S_> struct panel_system {
   }
 
 private:
-  __device__ __forceinline__ entry conjugated(entry e) const {
-    if (P == 2 && in->conjugate)
-      e.part[P - 1] = -e.part[P - 1];
-    return e;
-  }
-  /* An entry of op(A) in its unit; 0 where there is none, and whatever was
+  /* An entry in its unit; 0 where there is none, and whatever was
      loaded then. */
   __device__ __forceinline__ entry inside_of_s(entry e, double unit) const {
-    e = conjugated(e);
 #pragma unroll
     for (int p = 0; p < P; p++)
       e.part[p] = unit > 0.0 ? e.part[p] * unit : 0.0;

@@ -102,6 +102,7 @@ template <class S> struct entries {
   const number<S::P> *at;
   int64_t down, across; /* from a row or column of the thread to the next */
   unsigned inside;      /* bit ii: the matrix has row ii */
+  long long conjugates; /* a sign_word */
   double row[S::TR];    /* of R */
 };
 
@@ -137,6 +138,7 @@ template <class S> struct system {
     e.down = S::R * in->by_row;
     e.across = S::C * in->by_column;
     e.inside = 0;
+    e.conjugates = sign_word(in->conjugate);
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++) {
       e.inside |= i_of(ii) < n ? 1U << ii : 0U;
@@ -151,10 +153,7 @@ template <class S> struct system {
                                               int jj) const {
     if (!(e.inside >> ii & 1) || j_of(jj) >= n)
       return make<S::P>(i_of(ii) == j_of(jj) ? 1.0 : 0.0);
-    entry v = e.at[jj * e.across + ii * e.down];
-    if (S::P == 2 && in->conjugate)
-      v.part[S::P - 1] = -v.part[S::P - 1];
-    return v;
+    return conjugated(e.at[jj * e.across + ii * e.down], e.conjugates);
   }
 
   /* That of S = R op(A) C. */

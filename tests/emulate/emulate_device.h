@@ -221,6 +221,11 @@ HONE_EMULATE_BITS(__int_as_float, float, int)
 HONE_EMULATE_BITS(__double_as_longlong, long long, double)
 HONE_EMULATE_BITS(__longlong_as_double, double, long long)
 #undef HONE_EMULATE_BITS
+/* With 20 bits of the fraction. */
+inline double hone_reciprocal_root_double(double v) {
+  const double r = 1.0 / sqrt(v);
+  return __longlong_as_double(__double_as_longlong(r) & ~0xffffffffLL);
+}
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
