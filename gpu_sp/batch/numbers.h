@@ -6,6 +6,7 @@
 
 #include "gpu_sp/launch.h"
 
+#include <cfloat>
 #include <cmath>
 
 namespace {
@@ -61,14 +62,13 @@ __device__ __forceinline__ number<P> conjugated(number<P> v, long long word) {
   return v;
 }
 
-/* sqrt(s) to about its last bit, without a branch; 0 below 2^-1000, and NaN for
-   Inf. */
+/* sqrt(s) to about its last bit, without a branch; 0 below 2^-1020. */
 __device__ __forceinline__ double root_of(double s) {
   const double r = hone_reciprocal_root_double(s), half = 0.5 * r;
   double y = s * r;
   y = fma(fma(-y, y, s), half, y);
   y = fma(fma(-y, y, s), half, y);
-  return s < 0x1p-1000 ? 0.0 : y;
+  return s < 0x1p-1020 ? 0.0 : s <= DBL_MAX ? y : s;
 }
 
 /* |v|, of numbers whose squares stay in range. */

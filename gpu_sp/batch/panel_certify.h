@@ -130,7 +130,7 @@ __device__ __forceinline__ double estimate_inverse(const System &t,
   t.each_row(
       [&](int i) { sum[0] += modulus_of(w[i]) * (units ? t.s->col[i] : 1.0); });
   t.all(sum, plus());
-  return sum[0];
+  return at[0] < t.n ? sum[0] : HONE_INF; /* n: there were NaN */
 }
 
 /* Certifies the factors; the first vectors' products are there. */

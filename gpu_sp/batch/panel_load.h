@@ -131,7 +131,7 @@ __device__ __forceinline__ void take_loaded(const System &t, int j,
 #pragma unroll
   for (int u = 0; u < S::LOADED; u++) {
     unsigned high;
-    sum[u].part[0] = take_column(t, min(j + u, S::N - 1), e[u], out, &high);
+    sum[u].part[0] = take_column(t, j + u, e[u], out, &high);
     own = t.lane / LANES == u ? high : own;
   }
   const number<1> of_column = sum_over_lanes<S::LOADED>(t.lane, sum);

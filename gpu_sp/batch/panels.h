@@ -156,8 +156,8 @@ template <class S_> struct panel_system {
   }
 
 private:
-  /* An entry in its unit; 0 where there is none, and whatever was
-     loaded then. */
+  /* An entry in its unit. Where there is none the result is 0, whatever was
+     loaded. */
   __device__ __forceinline__ entry inside_of_s(entry e, double unit) const {
 #pragma unroll
     for (int p = 0; p < P; p++)

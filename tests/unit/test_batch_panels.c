@@ -53,6 +53,29 @@ TEST(batch_panels, solve_every_order_of_complex_systems) {
   solve_orders(2, 7, (const int64_t[]){65, 81, 127, 128, 129, 200, 257});
 }
 
+/* Columns in units of 2^260 and 2^-260: what is accepted has an rcond of that
+   size, though the squares of a solution's numbers are out of range. */
+TEST(batch_panels, tell_the_condition_of_columns_in_distant_units) {
+  NEED_DEVICE();
+  for (int parts = 1; parts <= 2; parts++) {
+    bat t = make(parts, 3, parts == 1 ? 131 : 70, 1);
+    const int64_t n = t.batch.n;
+    for (int64_t k = 0; k < 3; k++)
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          for (int p = 0; p < parts; p++) {
+            double *v = bat_entry(&t, k, i, j) + p;
+            *v = ldexp(*v, j % 3 == k ? -260 : 260);
+          }
+    CHECK_EQ_INT(bat_solve(&t), HONE_OK);
+    for (int64_t k = 0; k < 3; k++) {
+      CHECK_LE(t.results[k].rcond, 0x1p-500);
+      CHECK_LT(0.0, t.results[k].rcond);
+    }
+    bat_discard(&t);
+  }
+}
+
 /* Layouts, transposition and conjugation, leading dimensions above n, and
    systems that need to be scaled: rows and columns that differ by powers of two
    up to 2^40. */
