@@ -13,7 +13,9 @@
 enum {
   TAKEN_TOGETHER = 32 << 10, /* a thread takes so many bytes at once */
   HELPERS = 7,               /* at most, where results are taken: each one */
-  WORTH_HELPER = 1 << 17     /* has so many bytes of them */
+  WORTH_HELPER = 1 << 17,    /* has so many bytes of them */
+  WORTH_COPIER = 2 << 20     /* a thread copies so many bytes sooner than
+                                another one wakes up */
 };
 /* The device ends so many multiplications before a thread that waits for it
    would go to sleep (hone_wait). */
@@ -122,10 +124,32 @@ static void take_worst(hone_device_run *r, const hone_portion *p,
                                  .rcond = number_of(~w->not_rcond)};
   hone_batch_add_result(&own, &r->worst);
   r->served += p->count;
-  for (int64_t i = 0; i < p->count && r->call->results != NULL; i++)
+  for (int64_t i = 0; i < p->count && r->call->results != NULL && !r->copies;
+       i++)
     r->call->results[hone_portion_system(p, i)] = hone_batch_told();
   if (r->call->results == NULL)
     r->told = p->first + p->count;
+}
+
+static void copy_range(hone_device_run *r, const hone_portion *p, int64_t from,
+                       int64_t to) {
+  const hone_batch_result *made =
+      (const hone_batch_result *)(const void *)(p->at.host_out + p->results);
+  memcpy(r->call->results + p->first + from, made + from,
+         (size_t)(to - from) * sizeof *made);
+}
+
+/* Copies the results that the device has made to the caller's. */
+static void copy_results(hone_device_run *r, hone_portion *p) {
+  const int64_t bytes = p->count * (int64_t)sizeof(hone_batch_result);
+  const int64_t threads =
+      HONE_MIN(bytes / WORTH_COPIER + 1, (int64_t)r->call->threads);
+  hone_portion_deal d = {.r = r,
+                         .p = p,
+                         .range = copy_range,
+                         .together = (p->count + threads - 1) / threads};
+  atomic_store(&p->next, 0);
+  hone_pool_run(r->call->pool, threads, hone_portion_deal_out, &d);
 }
 
 /* Looks at what a quiet portion tells. Fetches all results if one of its
@@ -134,6 +158,8 @@ static int listen(hone_device_run *r, hone_portion *p) {
   const hone_device_worst *w =
       (const hone_device_worst *)(const void *)(p->at.host_out + p->worst);
   if (w->served == (unsigned long long)p->count) {
+    if (r->copies)
+      copy_results(r, p);
     take_worst(r, p, w);
     end(r, p);
     return HONE_OK;

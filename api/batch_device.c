@@ -117,13 +117,14 @@ static bool is_wanted(hone_device_run *r) {
   return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
 }
 
-/* May the device keep the results to itself as long as it solves all systems?
-   It must have x there, and be able to write the caller's results. */
+/* May the device make the results as long as it solves all systems? It must
+   have x there, and be able to write the caller's results, or have them copied
+   to where they lie on the host. */
 static bool is_quiet(const hone_device_run *r) {
   const hone_batch_call *call = r->call;
   const hone_device_memory *place = &call->results_place;
-  return !call->host_waits && r->alike && r->there[HONE_OF_X] &&
-         call->options.columns == NULL &&
+  return (!call->host_waits || call->results != NULL) && r->alike &&
+         r->there[HONE_OF_X] && call->options.columns == NULL &&
          (call->results_there == NULL || (place->ordinal == r->place.ordinal &&
                                           place->context == r->place.context));
 }
@@ -217,6 +218,7 @@ static void solve_there(hone_device_run *r) {
 static int begin(hone_device_run *r, int64_t **lists) {
   hone_batch_call *call = r->call;
   r->quiet = is_quiet(r);
+  r->copies = r->quiet && call->host_waits;
   if (!r->quiet && !hone_batch_make_results(call))
     return HONE_NO_MEMORY;
   if (r->alike)

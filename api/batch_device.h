@@ -32,7 +32,7 @@ typedef struct hone_portion {
   int64_t n, count, first;
   int64_t *list;         /* their numbers; NULL: from 'first' on */
   size_t in[HONE_KINDS]; /* where arrays, or lists of them, begin in a slot, */
-  size_t worst, rcond, columns, determinants, x; /* and results; */
+  size_t worst, results, rcond, columns, determinants, x; /* and results; */
   size_t out; /* all of these, or up to x if that is not to come back */
   int slot;
   hone_device_slot at;  /* its memory */
@@ -53,6 +53,7 @@ typedef struct hone_device_run {
                    Their results are not begun before they are taken */
   bool quiet;   /* the host looks at the results of a portion only if a system
                    in it was not solved; */
+  bool copies;  /* and the device's results become the caller's on the host */
   int64_t told; /* of so many systems it had to look at none so far */
   bool lost;    /* there was no room for the results of a failed portion */
   size_t in_bytes; /* of a slot */

@@ -49,6 +49,7 @@ static size_t determinant_bytes(const hone_device_run *r) {
 /* The results of one system, without x. */
 size_t hone_portion_result_bytes(const hone_device_run *r) {
   return sizeof(double) + determinant_bytes(r) +
+         (r->copies ? sizeof(hone_batch_result) : 0) +
          (size_t)r->call->batch.nrhs * sizeof(hone_block_column);
 }
 
@@ -59,7 +60,7 @@ int64_t hone_portion_room(const hone_device_run *r, int64_t n) {
   const size_t in = 1 + all_in_bytes(r, n);
   const size_t out = hone_portion_result_bytes(r) + hone_portion_x_bytes(r, n);
   const size_t by_in = (r->in_bytes - HONE_KINDS * ALIGNMENT) / in;
-  const size_t by_out = (HONE_PORTION_OUT_BYTES - 5 * ALIGNMENT) / out;
+  const size_t by_out = (HONE_PORTION_OUT_BYTES - 6 * ALIGNMENT) / out;
   return (int64_t)HONE_MIN(HONE_MIN(by_in, by_out), (size_t)r->most);
 }
 
@@ -135,7 +136,9 @@ static size_t divide(const hone_device_run *r, hone_portion *p) {
     in += aligned(count * in_bytes(r, which, p->n));
   }
   p->worst = 0;
-  p->rcond = aligned(sizeof(hone_device_worst));
+  p->results = aligned(sizeof(hone_device_worst));
+  p->rcond =
+      p->results + (r->copies ? aligned(count * sizeof(hone_batch_result)) : 0);
   p->columns = p->rcond + aligned(count * sizeof(double));
   p->determinants = p->columns + aligned(count * (size_t)r->call->batch.nrhs *
                                          sizeof(hone_block_column));
@@ -168,12 +171,15 @@ static hone_device_arrays arrays_of(const hone_device_run *r,
 static hone_device_results results_of(const hone_device_run *r,
                                       const hone_portion *p) {
   const size_t bytes = r->call->batch.result_size;
-  char *first = r->call->results_there;
+  char *first = r->copies ? p->at.device_out + p->results
+                : r->call->results_there != NULL
+                    ? r->call->results_there + (size_t)p->first * bytes
+                    : NULL;
   return (hone_device_results){
       .worst = r->quiet
                    ? (hone_device_worst *)(void *)(p->at.device_out + p->worst)
                    : NULL,
-      .to = first != NULL ? first + (size_t)p->first * bytes : NULL,
+      .to = first,
       .bytes = bytes,
       .none = hone_batch_no_result(HONE_CANCELLED)};
 }
@@ -257,7 +263,9 @@ int hone_portion_submit(hone_device_run *r, hone_portion *p) {
   const hone_device_systems systems = systems_of(r, p);
   const int st =
       hone_device_batch_submit(r->device, p->slot, in, &systems, ends,
-                               r->quiet ? sizeof(hone_device_worst) : p->out);
+                               r->copies  ? p->rcond
+                               : r->quiet ? sizeof(hone_device_worst)
+                                          : p->out);
   if (st != HONE_OK)
     hone_portion_give_up(r, p, st);
   return st;

@@ -114,13 +114,25 @@ static void check_reports(const hone_report *v, const hone_report *w) {
   CHECK(strcmp(w->reason, v->reason) == 0);
 }
 
+/* Solves with results that the host makes, as it does where the caller wants
+   those of right-hand sides, too. */
+static int call_with_columns(places *p) {
+  const size_t sides = (size_t)(p->t.batch.count * p->t.batch.nrhs);
+  hone_column *columns = calloc(sides + 1, sizeof *columns);
+  memset(p->host, UNUSED, sizeof p->host);
+  p->w.batch.result_size = sizeof p->host[0];
+  p->t.options.columns = columns;
+  const int st = call(p, p->host);
+  p->t.options.columns = NULL;
+  free(columns);
+  return st;
+}
+
 /* Solves with results at all three places; returns the status. */
 static int check_places(places *p) {
   const size_t x_bytes = (size_t)bat_doubles(&p->t) * sizeof(double);
   double *x = malloc(x_bytes);
-  memset(p->host, UNUSED, sizeof p->host);
-  p->w.batch.result_size = sizeof p->host[0];
-  const int st = call(p, p->host);
+  const int st = call_with_columns(p);
   const hone_report report = p->t.report;
   device_get(x, p->w.x, x_bytes);
   p->w.batch.result_size = p->size;
@@ -240,17 +252,18 @@ TEST(batch_results, of_the_host_come_to_the_device) {
   device_end();
 }
 
-/* The calls of CUDA of a call for 64 systems without results. */
-static int64_t calls_without(bat *t, int *st) {
+/* The calls of CUDA of a call for 64 systems, without results or with those on
+   the host. */
+static int64_t calls_with(bat *t, hone_batch_result *results, int *st) {
   away w = away_send(t, false);
   const int64_t before = failing_calls.made;
-  *st = bat_call_with(t->parts, &w.batch, &t->options, NULL, &t->report);
+  *st = bat_call_with(t->parts, &w.batch, &t->options, results, &t->report);
   away_discard(&w);
   return failing_calls.made - before;
 }
 
-/* Only where a system is left does the host fetch results and wait for them,
-   and it finds the last one of two warps. */
+/* Only where a system is left does the host fetch what it makes results of, and
+   wait for it, and it finds the last one of two warps. */
 TEST(batch_results, are_fetched_only_for_systems_that_are_left) {
   NEED_DEVICE();
   device_begin();
@@ -258,18 +271,20 @@ TEST(batch_results, are_fetched_only_for_systems_that_are_left) {
   bat t = bat_make(1, 64, 4, 1);
   t.options.device = HONE_DEVICE_AUTO;
   t.options.columns = NULL;
-  (void)calls_without(&t, &st); /* makes what the process keeps */
-  const int64_t calls = calls_without(&t, &st);
+  (void)calls_with(&t, NULL, &st); /* makes what the process keeps */
+  const int64_t calls = calls_with(&t, NULL, &st);
   CHECK_EQ_INT(st, HONE_OK);
-  for (int64_t k = 31; k < 64; k += 32) {
-    double *entry = bat_entry(&t, k, 1, 1);
-    const double old = *entry;
-    *entry = (double)NAN;
-    CHECK_EQ_INT(calls_without(&t, &st), calls + 2);
-    CHECK_EQ_INT(st, HONE_NOT_FINITE_A);
-    CHECK_EQ_INT(t.report.accepted, 63);
-    *entry = old;
-  }
+  CHECK_EQ_INT(calls_with(&t, t.results, &st), calls);
+  for (int64_t k = 31; k < 64; k += 32)
+    for (int host = 0; host < 2; host++) {
+      double *entry = bat_entry(&t, k, 1, 1);
+      const double old = *entry;
+      *entry = (double)NAN;
+      CHECK_EQ_INT(calls_with(&t, host ? t.results : NULL, &st), calls + 2);
+      CHECK_EQ_INT(st, HONE_NOT_FINITE_A);
+      CHECK_EQ_INT(t.report.accepted, 63);
+      *entry = old;
+    }
   bat_discard(&t);
   device_end();
 }
@@ -365,18 +380,19 @@ static int stop(void *user, const hone_progress *event) {
 }
 
 /* A call that is cancelled after some portions. */
-TEST(batch_results, in_device_memory_tell_of_cancelled_systems) {
+TEST(batch_results, made_there_tell_of_cancelled_systems) {
   NEED_DEVICE();
   int some = 0;
-  for (int after = 0; after < 12; after++) {
+  for (int way = 0; way < 24; way++) {
     places p;
-    int calls = after;
+    int calls = way / 2;
+    ct_note("results on the device: %d, after %d events", way % 2, calls);
     device_begin();
     open_places(&p, bat_make(1, MOST - 1, 4, 1), sizeof(hone_batch_result));
     wrapped_trial.portion = 2;
     p.t.options.progress = stop;
     p.t.options.progress_user = &calls;
-    const int st = call_there(&p);
+    const int st = call_with_results(&p, way % 2 > 0);
     int64_t cancelled = 0;
     for (int64_t k = 0; k < MOST - 1; k++) {
       cancelled += p.back[k].status == HONE_CANCELLED;
@@ -388,26 +404,26 @@ TEST(batch_results, in_device_memory_tell_of_cancelled_systems) {
     close_places(&p);
     device_end();
   }
-  CHECK_GE(some, 2);
+  CHECK_GE(some, 4);
   wrapped_trial = (hone_trial){0};
 }
 
 /* Whichever call of CUDA fails: what a result says is true of x. */
-TEST(batch_results, in_device_memory_survive_every_failed_call) {
+TEST(batch_results, made_there_survive_every_failed_call) {
   NEED_FAKE();
   NEED_DEVICE();
   int refused = 0, solved = 0, left = 0;
-  for (int way = 0; way < 4; way++)
+  for (int way = 0; way < 8; way++)
     for (int64_t at = 1; at < 200; at++) {
       places p;
       device_begin();
       bat t = bat_make(1 + way % 2, MOST - 1, 6, 1);
-      if (way / 2 == 1)
+      if (way / 2 % 2 == 1)
         spoil(&t, 2);
       wrapped_trial.portion = 3;
       open_places(&p, t, sizeof(hone_batch_result));
       failing_calls.fail_at = at;
-      (void)call_there(&p);
+      (void)call_with_results(&p, way < 4);
       const bool over = failing_calls.fail_at > 0;
       failing_calls.fail_at = 0;
       ct_note("way %d, call %d", way, (int)at);
@@ -426,8 +442,8 @@ TEST(batch_results, in_device_memory_survive_every_failed_call) {
     }
   wrapped_trial = (hone_trial){0};
   CHECK_EQ_INT(refused, 0);
-  CHECK_GE(left, 12);
-  CHECK_GE(solved, 12 * (MOST - 1));
+  CHECK_GE(left, 24);
+  CHECK_GE(solved, 24 * (MOST - 1));
 }
 
 /* Whichever allocation fails: a result is there, and true of x. */
