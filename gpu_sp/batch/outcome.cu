@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The results of a portion in the form that callers get, written where they
-   are wanted on the device, and the worst of them. So a call whose systems are
-   all solved reads a few numbers from the device, not one result for each
-   system. api/batch_results.c makes the same results on the host. */
+   are wanted on the device, or where the host copies them from, and the worst
+   of them. So a call whose systems are all solved reads a few numbers from the
+   device, and makes no result of its own. api/batch_results.c makes the same
+   results on the host. */
 #include "gpu_sp/batch/batch.h"
 
 #include "gpu_sp/calls.h"
