@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A portion of a batch on its way back from a CUDA device. Threads share the
    results: while the device solves the last portions of a short call, they wake
-   up and wait for it. A quiet portion has none as long as all of its systems
-   are solved. */
+   up and wait for it. The host makes none of a quiet portion as long as all of
+   its systems are solved: the device does, and they may be copied. */
 #include "api/batch_device.h"
 
 #include "refine/bounds.h"
@@ -13,13 +13,8 @@
 enum {
   TAKEN_TOGETHER = 32 << 10, /* a thread takes so many bytes at once */
   HELPERS = 7,               /* at most, where results are taken: each one */
-  WORTH_HELPER = 1 << 17,    /* has so many bytes of them */
-  WORTH_COPIER = 2 << 20     /* a thread copies so many bytes sooner than
-                                another one wakes up */
+  WORTH_HELPER = 1 << 17     /* has so many bytes of them */
 };
-/* The device ends so many multiplications before a thread that waits for it
-   would go to sleep (hone_wait). */
-static const double SHORT = 4e8;
 
 /* Adds to a result all that is known of a system that the device has solved,
    and brings its x to its place. */
@@ -143,7 +138,7 @@ static void copy_range(hone_device_run *r, const hone_portion *p, int64_t from,
 static void copy_results(hone_device_run *r, hone_portion *p) {
   const int64_t bytes = p->count * (int64_t)sizeof(hone_batch_result);
   const int64_t threads =
-      HONE_MIN(bytes / WORTH_COPIER + 1, (int64_t)r->call->threads);
+      HONE_MIN(bytes / r->copier + 1, (int64_t)r->call->threads);
   hone_portion_deal d = {.r = r,
                          .p = p,
                          .range = copy_range,
@@ -220,14 +215,13 @@ static int64_t helpers_of(hone_device_run *r) {
     return 0;
   for (int i = 0; i < r->slots; i++) {
     hone_portion *p = &r->portions[i];
-    const double n = (double)p->n;
     if (p->count == 0)
       continue;
     const hone_portion_deal d = taking(r, p);
-    work += n * n * n * (double)(p->count * HONE_PARTS * HONE_PARTS);
+    work += hone_portion_work(p->n, p->count);
     most = HONE_MAX(most, threads_for(&d) - 1);
   }
-  return work <= SHORT ? most : 0;
+  return work <= HONE_SHORT_WORK ? most : 0;
 }
 
 int hone_portions_finish(hone_device_run *r, int oldest) {

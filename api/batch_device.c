@@ -11,7 +11,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { UP_TO = HONE_DEVICE_BATCH_UP_TO };
+enum {
+  UP_TO = HONE_DEVICE_BATCH_UP_TO,
+  WORTH_COPIER = 2 << 20 /* a thread copies so many bytes of results sooner
+                            than another one wakes up */
+};
 
 /* ---- Which systems ------------------------------------------------------ */
 
@@ -117,14 +121,23 @@ static bool is_wanted(hone_device_run *r) {
   return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
 }
 
+/* Are results that the device makes to be copied to the caller's? Not those of
+   a short call: threads that wait for its end make them sooner. */
+static bool may_copy(const hone_device_run *r, const hone_trial *trial) {
+  const hone_batch *b = &r->call->batch;
+  return r->call->host_waits && r->call->results != NULL && r->alike &&
+         (trial->copier > 0 ||
+          hone_portion_work(b->n, b->count) > HONE_SHORT_WORK);
+}
+
 /* May the device make the results as long as it solves all systems? It must
    have x there, and be able to write the caller's results, or have them copied
    to where they lie on the host. */
-static bool is_quiet(const hone_device_run *r) {
+static bool is_quiet(const hone_device_run *r, bool copied) {
   const hone_batch_call *call = r->call;
   const hone_device_memory *place = &call->results_place;
-  return (!call->host_waits || call->results != NULL) && r->alike &&
-         r->there[HONE_OF_X] && call->options.columns == NULL &&
+  return (!call->host_waits || copied) && r->alike && r->there[HONE_OF_X] &&
+         call->options.columns == NULL &&
          (call->results_there == NULL || (place->ordinal == r->place.ordinal &&
                                           place->context == r->place.context));
 }
@@ -215,9 +228,9 @@ static void solve_there(hone_device_run *r) {
 }
 
 /* The host's results of this run, and what lists its systems. */
-static int begin(hone_device_run *r, int64_t **lists) {
+static int begin(hone_device_run *r, const hone_trial *trial, int64_t **lists) {
   hone_batch_call *call = r->call;
-  r->quiet = is_quiet(r);
+  r->quiet = is_quiet(r, may_copy(r, trial));
   r->copies = r->quiet && call->host_waits;
   if (!r->quiet && !hone_batch_make_results(call))
     return HONE_NO_MEMORY;
@@ -238,6 +251,7 @@ int hone_batch_device(hone_batch_call *call) {
   hone_device_run r = {
       .call = call,
       .most = most > 0 && most < HONE_PORTION_MOST ? most : HONE_PORTION_MOST,
+      .copier = trial.copier > 0 ? trial.copier : WORTH_COPIER,
       .lock = PTHREAD_MUTEX_INITIALIZER,
       .worst = hone_batch_best()};
   int64_t *lists = NULL;
@@ -249,7 +263,7 @@ int hone_batch_device(hone_batch_call *call) {
   r.in_bytes = has_large(&r, largest) ? HONE_PORTION_LARGE_IN_BYTES
                                       : HONE_PORTION_IN_BYTES;
   r.devices = devices_for(&r, largest);
-  const int st = begin(&r, &lists);
+  const int st = begin(&r, &trial, &lists);
   if (st == HONE_OK && (r.alike || lists != NULL))
     solve_there(&r);
   pthread_mutex_destroy(&r.lock);

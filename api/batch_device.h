@@ -49,13 +49,14 @@ typedef struct hone_device_run {
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
   hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
   int64_t most;                        /* systems of a portion */
-  bool alike;   /* systems lie at equal distances, and one is checked for all.
-                   Their results are not begun before they are taken */
-  bool quiet;   /* the host looks at the results of a portion only if a system
-                   in it was not solved; */
-  bool copies;  /* and the device's results become the caller's on the host */
-  int64_t told; /* of so many systems it had to look at none so far */
-  bool lost;    /* there was no room for the results of a failed portion */
+  bool alike;  /* systems lie at equal distances, and one is checked for all.
+                  Their results are not begun before they are taken */
+  bool quiet;  /* the host looks at the results of a portion only if a system
+                  in it was not solved; */
+  bool copies; /* and the device's results become the caller's on the host; */
+  int64_t copier;  /* so many bytes of them are worth a thread */
+  int64_t told;    /* of so many systems it had to look at none so far */
+  bool lost;       /* there was no room for the results of a failed portion */
   size_t in_bytes; /* of a slot */
   int64_t ended;   /* systems whose portion is done, or has failed */
   int devices;     /* wanted: one, or several where no array lies on one, */
@@ -84,6 +85,15 @@ typedef struct hone_portion_deal {
 /* Takes ranges, as one of several threads or alone, until none is left: ctx is
    a hone_portion_deal. */
 void hone_portion_deal_out(void *ctx, int64_t worker);
+
+/* The multiplications of so many systems of order n; the device ends up to
+   HONE_SHORT_WORK of them before a thread that waits for it would go to sleep
+   (hone_wait). */
+#define HONE_SHORT_WORK 4e8
+static inline double hone_portion_work(int64_t n, int64_t count) {
+  const double order = (double)n;
+  return order * order * order * (double)count * HONE_PARTS * HONE_PARTS;
+}
 
 /* The number of the portion's system i in the batch. */
 int64_t hone_portion_system(const hone_portion *p, int64_t i);

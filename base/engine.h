@@ -49,6 +49,8 @@ typedef struct hone_trial {
   int64_t logical;   /* so many parts of one device take the place of several */
   int64_t apart;     /* nonzero: the factors on several devices stay there */
   int64_t portion;   /* systems of a batch that go to the device at once */
+  int64_t copier;    /* bytes of a batch's results that are worth a thread that
+                        copies them; short calls have them copied, too */
   int64_t window;    /* columns of a block column of factors that lie in host
                         memory; these are then made at any order */
 } hone_trial;

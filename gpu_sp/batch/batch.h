@@ -51,7 +51,8 @@ enum { HONE_DEVICE_DIGITS = 16 }; /* as of hone_bounds_digits, at most */
 typedef struct hone_device_results {
   hone_device_worst *worst; /* in device memory; NULL: the host looks at all
                                results by itself, and nothing below counts */
-  char *to;                 /* the caller's array in device memory, or NULL: */
+  char *to;                 /* the caller's array in device memory, or a place
+                               that the host copies from, or NULL: */
   size_t bytes;             /* so many of each system's result, side by side */
   hone_batch_result none;   /* for systems that were not solved */
 } hone_device_results;
