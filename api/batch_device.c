@@ -121,11 +121,12 @@ static bool is_wanted(hone_device_run *r) {
   return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
 }
 
-/* Are results that the device makes to be copied to the caller's? Not those of
-   a short call: threads that wait for its end make them sooner. */
-static bool may_copy(const hone_device_run *r, const hone_trial *trial) {
-  const hone_batch *b = &r->call->batch;
-  return r->call->host_waits && r->call->results != NULL && r->alike &&
+/* May results that the device makes be copied to the caller's on the host,
+   which have one order? Not those of a short call: threads that wait for its
+   end make them sooner. */
+static bool may_copy(const hone_batch_call *call, const hone_trial *trial) {
+  const hone_batch *b = &call->batch;
+  return call->results != NULL &&
          (trial->copier > 0 ||
           hone_portion_work(b->n, b->count) > HONE_SHORT_WORK);
 }
@@ -133,11 +134,11 @@ static bool may_copy(const hone_device_run *r, const hone_trial *trial) {
 /* May the device make the results as long as it solves all systems? It must
    have x there, and be able to write the caller's results, or have them copied
    to where they lie on the host. */
-static bool is_quiet(const hone_device_run *r, bool copied) {
+static bool is_quiet(const hone_device_run *r, const hone_trial *trial) {
   const hone_batch_call *call = r->call;
   const hone_device_memory *place = &call->results_place;
-  return (!call->host_waits || copied) && r->alike && r->there[HONE_OF_X] &&
-         call->options.columns == NULL &&
+  return r->alike && r->there[HONE_OF_X] && call->options.columns == NULL &&
+         (!call->host_waits || may_copy(call, trial)) &&
          (call->results_there == NULL || (place->ordinal == r->place.ordinal &&
                                           place->context == r->place.context));
 }
@@ -230,7 +231,7 @@ static void solve_there(hone_device_run *r) {
 /* The host's results of this run, and what lists its systems. */
 static int begin(hone_device_run *r, const hone_trial *trial, int64_t **lists) {
   hone_batch_call *call = r->call;
-  r->quiet = is_quiet(r, may_copy(r, trial));
+  r->quiet = is_quiet(r, trial);
   r->copies = r->quiet && call->host_waits;
   if (!r->quiet && !hone_batch_make_results(call))
     return HONE_NO_MEMORY;

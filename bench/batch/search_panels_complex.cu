@@ -11,6 +11,7 @@ void search::search_panels_complex(int64_t count) {
   });
   with(2, count, 128, false, [](const problem &p) {
     try_panels<panels<2, 128, 1, 16>, 3>(p);
+    try_panels<panels<2, 128, 1, 16>, 4>(p);
     try_panels<panels<2, 64, 2, 16>, 3>(p);
   });
   with(2, std::min<int64_t>(count, 2048), 256, false, [](const problem &p) {

@@ -364,6 +364,33 @@ TEST(batch_device, survives_every_failed_call) {
   }
 }
 
+/* So many small systems that their results, not their arrays, fill a slot,
+   which is then not to be written beyond its end. Several threads copy them. */
+TEST(batch_device, copies_the_results_of_a_whole_slot) {
+  NEED_DEVICE();
+  enum { COUNT = 64000 };
+  device_begin();
+  bat t = bat_make(1, COUNT, 1, 1);
+  t.options.device = HONE_DEVICE_AUTO;
+  t.options.columns = NULL;
+  wrapped_trial.copier = 1 << 20;
+  away w = away_send(&t, false);
+  CHECK_EQ_INT(bat_call_with(1, &w.batch, &t.options, t.results, &t.report),
+               HONE_OK);
+  CHECK_EQ_INT(bat_on_device(&t), COUNT);
+  device_get(t.x, w.x, COUNT * sizeof(double));
+  int64_t wrong = 0;
+  for (int64_t k = 0; k < COUNT; k++)
+    wrong += !(t.results[k].status == HONE_OK &&
+               bat_omega(&t, k, 0, bat_x(&t, k)) <= SUP_LIMIT);
+  CHECK_EQ_INT(wrong, 0);
+  CHECK_LE(1, hone_release_kept()); /* the slot, whose end is as it was */
+  wrapped_trial = (hone_trial){0};
+  away_discard(&w);
+  bat_discard(&t);
+  device_end();
+}
+
 /* In way 0 the host makes the results, since those of right-hand sides are
    wanted; in ways 1 and 2 the device does, by portions; in way 2 a system is
    left. */
