@@ -236,7 +236,6 @@ static int call_with(hone_batch_solver *solver, stage *work,
                      hone_batch_result *results, hone_report *report) {
   hone_guest guest;
   hone_report made;
-  const double start_s = hone_now_s();
   if (solver == NULL)
     return HONE_NULL_POINTER;
   if (!hone_report_is_sized(report))
@@ -244,6 +243,7 @@ static int call_with(hone_batch_solver *solver, stage *work,
   if (!take_hold(solver))
     return HONE_BUSY;
   hone_guest_enter(&guest);
+  const double start_s = hone_now_s();
   hone_report_begin(&made, 0, 0);
   const int st = work(solver, &guest, batch, options, results, &made);
   hone_batch_end(&solver->call, st, start_s, &made, report);

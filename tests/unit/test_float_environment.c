@@ -3,6 +3,7 @@
    caller is sprung, and every call gives the environment back with its flags.
  */
 #include "base/pool.h"
+#include "tests/unit/batch_system.h"
 #include "tests/unit/contract_system.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/float_settings.h"
@@ -155,6 +156,22 @@ TEST(float_environment, is_given_back_by_every_call_of_a_solver) {
   }
   sys_discard(&s);
   sys_discard(&z);
+}
+
+TEST(float_environment, is_given_back_by_every_call_of_a_batch_solver) {
+  bat t = bat_make(1, 5, 9, 1);
+  for (int k = 0; k < FLOAT_SETTINGS; k++) {
+    const float_setting *setting = &float_settings[k];
+    hone_batch_solver *solver;
+    ct_note("%s", setting->name);
+    CALL(hone_batch_solver_create(&solver, NULL), HONE_OK);
+    CALL(hone_batch_solver_factor(solver, &t.batch, t.results, &t.report),
+         HONE_OK);
+    CALL(hone_batch_solver_solve(solver, &t.batch, NULL, t.results, &t.report),
+         HONE_OK);
+    CALL((hone_batch_solver_destroy(&solver), 0), 0);
+  }
+  bat_discard(&t);
 }
 
 static int note_rounding(void *user, const hone_progress *event) {
