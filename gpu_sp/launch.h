@@ -81,6 +81,38 @@ __device__ __forceinline__ int hone_hide_value(int v) {
 template <class T> __device__ __forceinline__ T *hone_given_pointer(T *p) {
   return p;
 }
+/* Tell the compiler that p lies in shared memory, or in the device's. In a
+   function that is not inlined it would not know, and would use instructions
+   that take longer and wider addresses. */
+__device__ __forceinline__ void hone_is_shared(const void *p) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isShared(p));
+#endif
+}
+__device__ __forceinline__ void hone_is_global(const void *p) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(p));
+#endif
+}
+/* Begins to copy 16 bytes of device memory to shared memory, or to set them to
+   zero there. */
+__device__ __forceinline__ void hone_begin_copy_16(void *to, const void *from,
+                                                   bool copies) {
+#ifdef __CUDA_ARCH__
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at),
+               "l"(from), "r"(copies ? 16 : 0)
+               : "memory");
+#endif
+}
+/* The copies that the thread has begun since the last call are a group. */
+__device__ __forceinline__ void hone_end_copy_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/* Waits for all groups of the thread but the latest ones, so many. */
+template <int LATEST> __device__ __forceinline__ void hone_await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LATEST) : "memory");
+}
 /* A waiting thread calls this between two loads; on a GPU it does nothing. */
 __device__ __forceinline__ void hone_poll_pause() {}
 /* About 23 bits of 1 / v; 0 or Inf where the result is not a normal number. */

@@ -23,8 +23,8 @@ __device__ __forceinline__ void add_probes(const System &t, uint64_t seed,
   using S = typename System::S;
   t.each_row([&](int i) {
     for (int k = 0; k < S::K; k++)
-      t.s->side[S::K + k][i] =
-          rounded_at_random<System>(t.s->side[S::K + k][i], seed, k, i);
+      t.s->side[S::K + k][i] = rounded_at_random<System>(
+          drawn_vector<System>(seed, k, i), seed, k, i);
   });
   t.sync();
   solve_panels<2 * S::K>(t, t.s->side, t.s->side);
@@ -107,7 +107,13 @@ __device__ __forceinline__ double estimate_inverse(const System &t,
   t.each_row(
       [&](int i) { v[i] = scaled(sign_of(y[i]), units ? t.s->col[i] : 1.0); });
   t.sync();
-  solve_transposed(t, v, u, w);
+  if (t.definite) { /* so that |w| is that of inv(M)^T v */
+    t.each_row([&](int i) { v[i] = conjugated(v[i], sign_word(true)); });
+    t.sync();
+    apply(t, t.s->c, t.s->d);
+  } else {
+    solve_transposed(t, v, u, w);
+  }
   double most[1] = {-1.0}, at[1] = {static_cast<double>(t.n)};
   const auto size = [&](int i) {
     return modulus_of(w[i]) * (units ? t.s->row[i] : 1.0);

@@ -23,7 +23,7 @@ template <class S> struct panel_rows {
   unsigned open;
 };
 
-template <class System>
+template <bool DEFINITE, class System>
 __device__ __forceinline__ panel_rows<typename System::S>
 rows_of_panel(const System &t, int q) {
   using S = typename System::S;
@@ -33,7 +33,7 @@ rows_of_panel(const System &t, int q) {
   for (int r = 0; r < S::R; r++) {
     const int i = t.index(r), place = t.s->place[i];
     const bool open = i < t.n && place == S::N;
-    const bool takes_part = t.definite ? open : i < t.n;
+    const bool takes_part = DEFINITE ? open : i < t.n;
     out.limit[r] = takes_part ? min(place, q * S::NB) / S::NB * S::NB : -1;
     out.open |= open ? 1U << r : 0;
     most = max(most, out.limit[r]);
@@ -53,16 +53,14 @@ read_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
 #pragma unroll
   for (int r = 0; r < S::R; r++)
     row[r] = rows.limit[r] >= 0 ? t.index(r) : -1;
+  number<S::P> e[S::NB][S::R];
+  t.load_entries(row, q * S::NB, e);
+  t.make_entries(row, q * S::NB, e);
 #pragma unroll
-  for (int c = 0; c < S::NB; c += S::LOADED) {
-    number<S::P> e[S::LOADED][S::R];
-    t.load_entries(row, q * S::NB + c, e);
+  for (int c = 0; c < S::NB; c++)
 #pragma unroll
-    for (int u = 0; u < S::LOADED; u++)
-#pragma unroll
-      for (int r = 0; r < S::R; r++)
-        h->m[r][c + u] = e[u][r];
-  }
+    for (int r = 0; r < S::R; r++)
+      h->m[r][c] = e[c][r];
 }
 
 /* Copies the rows A12 of panel p to shared memory for all threads, from the
@@ -82,22 +80,6 @@ share_top(const System &t, int p, const panel_rows<typename System::S> &rows,
     for (int c = 0; c < S::NB; c += 2)
       store_two(h.m[r][c], h.m[r][c + 1], row + c);
   }
-}
-
-/* Does so for a definite matrix, by the first 'threads' threads, from where
-   panel p has left the conjugate of A21. */
-template <class System>
-__device__ __forceinline__ void copy_top(const System &t, int p, int q,
-                                         int threads) {
-  using S = typename System::S;
-  constexpr int G = S::GROUP;
-  if (t.thread < threads)
-    for (int i = t.thread; i < S::NB * S::NB / G; i += threads) {
-      const int k = i / (S::NB / G), c = i % (S::NB / G) * G;
-      number<S::P> e[G];
-      t.load_group(t.group(q * S::NB + c, p * S::NB + k), e);
-      t.store_group(e, &t.s->top[p % 2][k][c]);
-    }
 }
 
 /* Adds the products of AT_ONCE columns of a panel, g, and as many rows of its
@@ -120,63 +102,48 @@ add_products(const number<S::P> (&g)[S::R][S::AT_ONCE],
     }
 }
 
-/* Loads AT_ONCE columns of the factors, from j on, for the thread's rows; zeros
-   where a column does not change the row. */
+/* Begins to copy AT_ONCE columns of the factors, from j on, for the thread's
+   rows; zeros where a column does not change the row. */
 template <class System>
 __device__ __forceinline__ void
-load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
-             typename System::entry (&g)[System::S::R][System::S::AT_ONCE]) {
+begin_step(const System &t, int j, const panel_rows<typename System::S> &rows) {
   using S = typename System::S;
-#pragma unroll
-  for (int k = 0; k < S::AT_ONCE; k++)
-#pragma unroll
-    for (int r = 0; r < S::R; r++)
-      g[r][k] = make<S::P>(0.0);
+  using steps = panel_steps<S>;
+  auto *to = t.steps()->part[j / S::AT_ONCE % steps::STEPS];
 #pragma unroll
   for (int k = 0; k < S::AT_ONCE; k += S::GROUP) {
     const number<S::P> *at = t.group(j + k, t.index(0));
 #pragma unroll
     for (int r = 0; r < S::R; r++)
-      if (j < rows.limit[r])
-        t.load_group(at + 32 * r * S::GROUP, &g[r][k]);
+#pragma unroll
+      for (int half = 0; half < 2; half++)
+        hone_begin_copy_16(
+            &to[r * steps::OF_ROW + k / S::GROUP * 2 + half][t.thread],
+            at + 32 * r * S::GROUP + half * S::GROUP / 2, j < rows.limit[r]);
   }
+  hone_end_copy_group();
 }
 
-/* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. While
-   columns of the factors are used the next ones are under way, beyond the end
-   of a panel too. Of a definite matrix, warp 0 fetches the next A12 as soon as
-   it has no rows left. */
+/* Takes what was copied. */
 template <class System>
 __device__ __forceinline__ void
-bring_up_to_date(const System &t, int q,
-                 const panel_rows<typename System::S> &rows,
-                 held<typename System::S> *h) {
+take_step(const System &t, int j,
+          typename System::entry (&g)[System::S::R][System::S::AT_ONCE]) {
   using S = typename System::S;
-  number<S::P> g[S::R][S::AT_ONCE], next[S::R][S::AT_ONCE];
-  const bool ahead = t.definite && q * S::NB >= 32 * S::R;
-  load_columns(t, 0, rows, g);
-  read_panel(t, q, rows, h);
-#pragma unroll 1
-  for (int p = 0; p < q; p++) {
-    if (!t.definite)
-      share_top(t, p, rows, *h);
-    else if (!ahead || p == 0)
-      copy_top(t, p, q, S::THREADS);
-    t.sync();
-    if (ahead && p + 1 < q)
-      copy_top(t, p + 1, q, 32);
-#pragma unroll 1
-    for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB);
-         j += S::AT_ONCE) {
-      load_columns(t, j + S::AT_ONCE, rows, next);
-      add_products<S>(g, &t.s->top[p % 2][j % S::NB], h);
+  using steps = panel_steps<S>;
+  const auto *from = t.steps()->part[j / S::AT_ONCE % steps::STEPS];
 #pragma unroll
-      for (int r = 0; r < S::R; r++)
+  for (int r = 0; r < S::R; r++)
 #pragma unroll
-        for (int k = 0; k < S::AT_ONCE; k++)
-          g[r][k] = next[r][k];
+    for (int i = 0; i < steps::OF_ROW; i++) {
+      const double2 v = from[r * steps::OF_ROW + i][t.thread];
+      const int k = 2 * i / S::P;
+      g[r][k].part[0] = v.x;
+      if constexpr (S::P == 1)
+        g[r][k + 1].part[0] = v.y;
+      else
+        g[r][k].part[1] = v.y;
     }
-  }
 }
 
 /* A key orders the rows of a column by the sizes of their entries, to about 10
@@ -186,6 +153,19 @@ __device__ __forceinline__ unsigned panel_key(number<S::P> v, int row) {
   const unsigned high =
       static_cast<unsigned>(__double_as_longlong(size_of(v)) >> 32);
   return 0x80000000U | (high & ~1023U) | (1023U - static_cast<unsigned>(row));
+}
+
+/* The thread's row r may have the pivot of column KK of the registers. */
+template <int KK, class System>
+__device__ __forceinline__ void give_row(const System &t, int turn, int r,
+                                         const held<typename System::S> &h) {
+  using S = typename System::S;
+  number<S::P> *to = t.s->given[turn][t.warp];
+#pragma unroll
+  for (int c = 0; c < S::NB; c += 2)
+    store_two(c == KK ? make<S::P>(1.0) : h.m[r][c],
+              c + 1 == KK ? make<S::P>(1.0) : h.m[r][c + 1], to + c);
+  t.s->candidate[turn][t.warp] = h.m[r][KK];
 }
 
 /* Column KK of the registers is the present one: each warp gives the row with
@@ -206,14 +186,8 @@ give_candidate(const System &t, int turn, unsigned open,
     t.s->keys[turn][t.warp] = best;
 #pragma unroll
   for (int r = 0; r < S::R; r++)
-    if (best != 0 && key[r] == best) {
-      number<S::P> *to = t.s->given[turn][t.warp];
-#pragma unroll
-      for (int c = 0; c < S::NB; c += 2)
-        store_two(c == KK ? make<S::P>(1.0) : h.m[r][c],
-                  c + 1 == KK ? make<S::P>(1.0) : h.m[r][c + 1], to + c);
-      t.s->candidate[turn][t.warp] = h.m[r][KK];
-    }
+    if (best != 0 && key[r] == best)
+      give_row<KK>(t, turn, r, h);
 }
 
 /* The row that has the pivot. */
@@ -272,21 +246,11 @@ eliminate_step(const System &t, int j, unsigned live, unsigned *open,
                held<typename System::S> *h, double *smallest) {
   using S = typename System::S;
   const int turn = j % 2;
-  unsigned may = *open;
-  if (t.definite)
-#pragma unroll
-    for (int r = 0; r < S::R; r++)
-      may = t.index(r) == j ? may : may & ~(1U << r);
-  give_candidate<KK>(t, turn, may, *h);
+  give_candidate<KK>(t, turn, *open, *h);
   t.sync();
   const int at = pivot_row(t, turn), warp = t.warp_of(at);
-  number<S::P> pivot = t.s->candidate[turn][warp];
-  double size = size_of(pivot);
-  if (t.definite) {
-    pivot = make<S::P>(pivot.part[0]);
-    size = pivot.part[0];
-  }
-  *smallest = smaller()(*smallest, size);
+  const number<S::P> pivot = t.s->candidate[turn][warp];
+  *smallest = smaller()(*smallest, size_of(pivot));
   if (t.thread == 0) {
     t.s->from[j] = at;
     t.s->place[at] = j;
@@ -324,28 +288,6 @@ template <class S> __device__ __forceinline__ void rotate_eight(held<S> *h) {
         h->m[r][c] = h->m[r][c + 8];
       h->m[r][S::NB - 8 + i] = first;
     }
-}
-
-/* Leaves the conjugate of A21 in the places of A12, which it is. */
-template <class System>
-__device__ __forceinline__ void give_top(const System &t, int q,
-                                         const held<typename System::S> &h) {
-  using S = typename System::S;
-#pragma unroll
-  for (int r = 0; r < S::R; r++) {
-    const int j = t.index(r), p = j / S::NB;
-    if (p <= q || p >= t.panel_count())
-      continue;
-    number<S::P> *to =
-        t.group(j / S::GROUP * S::GROUP, q * S::NB) + j % S::GROUP;
-#pragma unroll
-    for (int c = 0; c < S::NB; c++) {
-      number<S::P> e = j < t.n ? h.m[r][c] : make<S::P>(0.0);
-      if (S::P == 2)
-        e.part[S::P - 1] = -e.part[S::P - 1];
-      to[c * S::GROUP] = e;
-    }
-  }
 }
 
 /* Writes the panel: A12 where a row had its pivot before, the rows of A11^-1,
@@ -388,6 +330,7 @@ template <class System>
 __device__ HONE_NOINLINE void order_rows(const System t) {
   using S = typename System::S;
   double moved[1] = {0.0};
+  t.locate();
   t.each_row([&](int i) { moved[0] = t.s->from[i] != i ? 1.0 : moved[0]; });
   t.all(moved, larger());
   if (moved[0] == 0.0)
@@ -412,33 +355,6 @@ __device__ HONE_NOINLINE void order_rows(const System t) {
     now = next;
   }
   t.sync();
-}
-
-/* Factors S. Returns the size of the smallest pivot, the same in all threads.
- */
-template <class System>
-__device__ HONE_NOINLINE double factor_panels(const System t) {
-  using S = typename System::S;
-  double smallest = HONE_INF;
-  held<S> h;
-  t.each_place([&](int i) { t.s->place[i] = S::N; });
-  t.sync();
-#pragma unroll 1
-  for (int q = 0; q < t.panel_count(); q++) {
-    const panel_rows<S> rows = rows_of_panel(t, q);
-    unsigned open = rows.open;
-    bring_up_to_date(t, q, rows, &h);
-    if (t.definite)
-      give_top(t, q, h);
-#pragma unroll 1
-    for (int k0 = 0; k0 < S::NB; k0 += 8) {
-      eliminate_eight<0>(t, q * S::NB + k0, rows.open, &open, &h, &smallest);
-      rotate_eight(&h);
-    }
-    give_panel(t, q, rows, h);
-    t.sync();
-  }
-  return smallest;
 }
 
 } // namespace

@@ -23,7 +23,8 @@ __device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
   t->a = array_of<const number<S::P>>(in.a, k);
   const matrix_norms norms = prepare(*t, seed);
   if (norms.serves) {
-    const bool factored = factor_panels(*t) > 0.0;
+    const bool factored = (t->definite ? factor_panels<true>(*t)
+                                       : factor_panels<false>(*t)) > 0.0;
     if (factored && !t->definite)
       order_rows(*t);
     if (factored)
@@ -49,6 +50,9 @@ __global__ void __launch_bounds__(S::THREADS, BLOCKS)
   t.thread = static_cast<int>(threadIdx.x);
   t.warp = t.thread / 32;
   t.lane = t.thread % 32;
+  t.by_row = in.by_row;
+  t.by_column = in.by_column;
+  t.conjugates = sign_word(in.conjugate);
   t.definite = in.definite;
   t.f = static_cast<number<S::P> *>(in.work) + blockIdx.x * in.work_stride;
   t.ld = (t.n + S::LINE - 1) / S::LINE * S::LINE;
@@ -75,7 +79,7 @@ template <class S> int64_t numbers_of(int64_t n) {
  */
 template <class S, int BLOCKS>
 cudaError_t plan(int64_t n, hone_device_room *out) {
-  const size_t bytes = sizeof(panel_memory<S>);
+  const size_t bytes = panel_bytes<S>::ALL;
   int device = 0, processors = 0, blocks = 0;
   cudaError_t e = cudaFuncSetAttribute(
       solve_large<S, BLOCKS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -97,7 +101,7 @@ template <class S, int BLOCKS>
 cudaError_t launch_large(const hone_device_systems &in, cudaStream_t stream) {
   const int64_t blocks = in.count < in.blocks ? in.count : in.blocks;
   HONE_LAUNCH((solve_large<S, BLOCKS>), static_cast<unsigned>(blocks),
-              S::THREADS, sizeof(panel_memory<S>), stream, in,
+              S::THREADS, panel_bytes<S>::ALL, stream, in,
               panel_factors_of(in.n));
   return cudaGetLastError();
 }

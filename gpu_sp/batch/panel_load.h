@@ -88,8 +88,7 @@ __device__ __forceinline__ number<P> sum_over_lanes(int lane,
    moduli and, in 'high', the upper half of the largest part in the warp. */
 template <class System>
 __device__ __forceinline__ double
-take_column(const System &t, int j,
-            const typename System::entry (&e)[System::S::R],
+take_column(const System &t, int j, const number<System::P> (&e)[System::S::R],
             scanned<typename System::S> *out, unsigned *high) {
   using S = typename System::S;
   double sum = 0.0;
@@ -117,17 +116,17 @@ take_column(const System &t, int j,
   return sum;
 }
 
-/* Takes LOADED columns from j on. Those behind the last one are 0. */
+/* Takes entries e of LOADED columns from j on. Those behind the last one are 0.
+ */
 template <class System>
-__device__ __forceinline__ void take_loaded(const System &t, int j,
-                                            const int (&row)[System::S::R],
-                                            scanned<typename System::S> *out) {
+__device__ __forceinline__ void
+take_loaded(const System &t, int j,
+            const number<System::P> (&e)[System::S::LOADED][System::S::R],
+            scanned<typename System::S> *out) {
   using S = typename System::S;
   constexpr int LANES = 32 / S::LOADED; /* for each column */
-  number<S::P> e[S::LOADED][S::R];
   number<1> sum[S::LOADED];
   unsigned own = 0;
-  t.load_entries(row, j, e);
 #pragma unroll
   for (int u = 0; u < S::LOADED; u++) {
     unsigned high;
@@ -169,17 +168,17 @@ __device__ HONE_NOINLINE void scan(const System t,
   using S = typename System::S;
   scanned<S> v = {};
   int row[S::R];
+  t.locate();
   v.least = 1.0;
 #pragma unroll
   for (int r = 0; r < S::R; r++)
     row[r] = t.thread + r * S::THREADS;
-#pragma unroll 1
-  for (int j0 = 0; j0 < t.n; j0 += 32) {
-#pragma unroll 1
-    for (int j = j0; j < j0 + 32; j += S::LOADED)
-      take_loaded(t, j, row, &v);
-    take_columns(t, j0, &v.column_sum);
-  }
+  t.each_columns(row, [&](int j, const number<S::P>(&e)[S::LOADED][S::R]) {
+    const int to = j + S::LOADED;
+    take_loaded(t, j, e, &v);
+    if (to % 32 == 0 || to >= t.n)
+      take_columns(t, j / 32 * 32, &v.column_sum);
+  });
   *out = v;
   t.sync();
 }

@@ -4,7 +4,7 @@
 #ifndef HONE_DEVICE_BATCH_PANEL_SOLVE_H
 #define HONE_DEVICE_BATCH_PANEL_SOLVE_H
 
-#include "gpu_sp/batch/panel_factor.h"
+#include "gpu_sp/batch/panel_definite.h"
 #include "gpu_sp/batch/solve.h"
 
 namespace {
@@ -136,6 +136,9 @@ solve_panels(const System t, const typename System::entry (*in)[System::N],
              typename System::entry (*out)[System::N]) {
   using S = typename System::S;
   const int count = t.panel_count();
+  t.locate();
+  hone_is_shared(in);
+  hone_is_shared(out);
   sides<S, Q> z = {};
   held<S> part;
   take_part<true, Q>(t, false, 0, {0, count > 1 ? S::NB : 0, t.n}, &part, &z);
@@ -266,6 +269,10 @@ solve_transposed(const System t, const typename System::entry *in,
                  typename System::entry *u, typename System::entry *out) {
   using S = typename System::S;
   const int count = t.panel_count(), c = column_of_sum(t);
+  t.locate();
+  hone_is_shared(in);
+  hone_is_shared(u);
+  hone_is_shared(out);
   number<S::P> *rest = &t.s->top[0][0][0];
 #pragma unroll 1
   for (int p = 0; p < count; p++) {
@@ -302,6 +309,7 @@ __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
   wide sum[S::R][S::P];
   double den[S::R];
   int row[S::R];
+  t.locate();
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
     const int i = t.thread + r * S::THREADS;
@@ -311,10 +319,7 @@ __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
     for (int p = 0; p < S::P; p++)
       sum[r][p] = {c.part[p], 0.0};
   }
-#pragma unroll 1
-  for (int j = 0; j < t.n; j += S::LOADED) {
-    number<S::P> e[S::LOADED][S::R];
-    t.load_entries(row, j, e);
+  t.each_columns(row, [&](int j, const number<S::P>(&e)[S::LOADED][S::R]) {
 #pragma unroll
     for (int u = 0; u < S::LOADED; u++) {
       const number<S::P> y = j + u < t.n ? t.s->y[j + u] : make<S::P>(0.0);
@@ -325,7 +330,7 @@ __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
         den[r] = fma(modulus_of(e[u][r]), size, den[r]);
       }
     }
-  }
+  });
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
     const int i = t.thread + r * S::THREADS;

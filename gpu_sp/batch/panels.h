@@ -19,6 +19,8 @@
 
 #include "gpu_sp/batch/verdict.h"
 
+#include <cstddef>
+
 namespace {
 
 /* How T threads, each with R rows, factor a matrix of order up to N, by panels
@@ -30,32 +32,53 @@ template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   static constexpr int GROUP = 4 / P;              /* columns of the factors */
   static constexpr int AT_ONCE = NB / 4;           /* of them are under way */
-  static constexpr int LOADED = R > 1 ? 4 : 8;     /* and of A */
+  static constexpr int LOADED = 16 / (R * P);      /* and of A */
   static constexpr int LINE = 4;                   /* rows of a group */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
                     NB % 8 == 0 && AT_ONCE % GROUP == 0,
                 "the rows of a panel are in one warp");
 };
 
-/* The shared memory of a thread block. */
+/* Columns of the factors on their way to shared memory while a panel is brought
+   up to date: of AT_ONCE columns a thread has its own rows' numbers, PARTS of
+   16 bytes, and so for several steps. No other thread reads them. */
+template <class S> struct panel_steps {
+  static constexpr int STEPS = 3;
+  static constexpr int OF_ROW = S::AT_ONCE * S::P / 2;
+  double2 part[STEPS][S::R * OF_ROW][S::THREADS];
+};
+
+/* The shared memory of a thread block. The panel_steps lie in the place of what
+   no factorization needs, from the second half of 'side' on. */
 template <class S> struct panel_memory {
   using entry = number<S::P>;
   alignas(16) entry top[2][S::NB][S::NB]; /* rows of a panel, for all threads */
   alignas(
-      16) entry given[2][S::WARPS][S::NB];  /* rows that may have the pivot */
-  entry candidate[2][S::WARPS];             /* which that would be */
-  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
-  entry side[2 * S::K][S::N]; /* right-hand sides of the certificate */
+      16) entry given[2][S::WARPS][S::NB]; /* rows that may have the pivot */
+  entry candidate[2][S::WARPS];            /* which that would be */
   entry pivot[S::N];
   double row[S::N], col[S::N]; /* R and C, powers of two */
-  double den[S::N];            /* |S| |y| + |c| */
-  double rows[S::N];           /* bounds on the 2-norms of the rows of E */
-  double scratch[8][32];
-  double sum[2][S::WARPS][32]; /* of columns, by warps */
-  unsigned high[2][S::WARPS][32];
   unsigned keys[2][32];
   int from[S::N];  /* row from[k] of S had pivot k */
   int place[S::N]; /* row i had pivot place[i]; N: none yet */
+  alignas(16) entry side[2 * S::K][S::N]; /* right-hand sides of the certificate
+                                           */
+  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
+  double den[S::N];                         /* |S| |y| + |c| */
+  double rows[S::N]; /* bounds on the 2-norms of the rows of E */
+  double scratch[8][32];
+  double sum[2][S::WARPS][32]; /* of columns, by warps */
+  unsigned high[2][S::WARPS][32];
+};
+
+/* How many bytes a thread block has, and from where on the steps lie there. */
+template <class S> struct panel_bytes {
+  static constexpr size_t STEPS_FROM =
+      offsetof(panel_memory<S>, side) + S::K * S::N * sizeof(number<S::P>);
+  static constexpr size_t STEPS_TO = STEPS_FROM + sizeof(panel_steps<S>);
+  static constexpr size_t ALL = STEPS_TO > sizeof(panel_memory<S>)
+                                    ? STEPS_TO
+                                    : sizeof(panel_memory<S>);
 };
 
 /* A thread's part of a system. */
@@ -69,7 +92,20 @@ template <class S_> struct panel_system {
   entry *f; /* the factors */
   int ld;   /* a multiple of LINE */
   int n, thread, warp, lane;
-  bool definite; /* by claim: no pivoting */
+  int64_t by_row, by_column; /* of in */
+  long long conjugates;      /* a sign_word */
+  bool definite;             /* by claim: no pivoting */
+
+  /* Says where the memory is, which a function that is not inlined does not
+     know. */
+  __device__ __forceinline__ void locate() const {
+    hone_is_shared(s);
+    hone_is_global(a);
+    hone_is_global(f);
+  }
+  __device__ __forceinline__ panel_steps<S> *steps() const {
+    return reinterpret_cast<panel_steps<S> *>(s->side[S::K]);
+  }
 
   /* The thread's number r of those from 0 to N - 1: its row of S in the
      factorization, and its place in the order of the pivots in solves. */
@@ -111,34 +147,59 @@ template <class S_> struct panel_system {
   __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
-    return conjugated(a[i * in->by_row + j * in->by_column],
-                      sign_word(in->conjugate));
+    return conjugated(a[i * by_row + j * by_column], conjugates);
   }
-  /* Loads entries (row[r], j0 + u) of S = R op(A) C, or 0 outside of it: a
-     negative row is outside. No load waits for another, or for a branch. */
+  /* Loads entries (row[r], j0 + u) of A, or others where these are outside of
+     it, as a negative row is. No load waits for another, or for a branch. */
   template <int U>
   __device__ __forceinline__ void load_entries(const int (&row)[S::R], int j0,
                                                entry (&e)[U][S::R]) const {
-    const long long conjugates = sign_word(in->conjugate);
-    double unit[S::R];
 #pragma unroll
     for (int r = 0; r < S::R; r++) {
-      const bool inside = row[r] >= 0 && row[r] < n;
-      const int i = inside ? row[r] : 0;
-      const entry *at = a + i * in->by_row + min(j0, n - 1) * in->by_column;
-      unit[r] = inside ? s->row[i] : 0.0;
+      const int i = row[r] >= 0 && row[r] < n ? row[r] : 0;
+      const entry *at = a + i * by_row + min(j0, n - 1) * by_column;
 #pragma unroll
       for (int u = 0; u < U; u++) {
         e[u][r] = *at;
-        at += j0 + u + 1 < n ? in->by_column : 0;
+        at += j0 + u + 1 < n ? by_column : 0;
       }
     }
+  }
+  /* Makes them entries of S = R op(A) C, or 0 outside of it. */
+  template <int U>
+  __device__ __forceinline__ void make_entries(const int (&row)[S::R], int j0,
+                                               entry (&e)[U][S::R]) const {
+    double unit[S::R];
+#pragma unroll
+    for (int r = 0; r < S::R; r++)
+      unit[r] = row[r] >= 0 && row[r] < n ? s->row[row[r]] : 0.0;
 #pragma unroll
     for (int u = 0; u < U; u++) {
       const double col = j0 + u < n ? s->col[j0 + u] : 0.0;
 #pragma unroll
       for (int r = 0; r < S::R; r++)
         e[u][r] = inside_of_s(conjugated(e[u][r], conjugates), unit[r] * col);
+    }
+  }
+
+  /* Calls use(j, e) with entries e of LOADED columns of S, from j on, until all
+     columns were there. While some are used, the next ones are under way. */
+  template <class F>
+  __device__ __forceinline__ void each_columns(const int (&row)[S::R],
+                                               F use) const {
+    entry next[S::LOADED][S::R];
+    load_entries(row, 0, next);
+#pragma unroll 1
+    for (int j = 0; j < n; j += S::LOADED) {
+      entry e[S::LOADED][S::R];
+#pragma unroll
+      for (int u = 0; u < S::LOADED; u++)
+#pragma unroll
+        for (int r = 0; r < S::R; r++)
+          e[u][r] = next[u][r];
+      load_entries(row, j + S::LOADED, next);
+      make_entries(row, j, e);
+      use(j, e);
     }
   }
 

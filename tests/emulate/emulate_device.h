@@ -189,6 +189,33 @@ inline int hone_hide_value(int v) { return v; }
 template <class T> T *hone_given_pointer(T *p) {
   return static_cast<T *>(reach(p));
 }
+inline void hone_is_shared(const void *) {}
+inline void hone_is_global(const void *) {}
+/* What is copied is read, and arrives, when the thread waits for it. */
+inline void hone_begin_copy_16(void *to, const void *from, bool copies) {
+  if (reinterpret_cast<uintptr_t>(to) % 16 != 0 ||
+      (copies && reinterpret_cast<uintptr_t>(from) % 16 != 0))
+    fail("hone_begin_copy_16: an address is no multiple of 16");
+  self->copies.push_back({to, copies ? from : nullptr, false});
+}
+inline void hone_end_copy_group() {
+  self->copies.push_back({nullptr, nullptr, true});
+}
+template <int LATEST> void hone_await_copies() {
+  auto &all = self->copies;
+  long groups = std::count_if(all.begin(), all.end(),
+                              [](const copy_16 &c) { return c.ends_group; });
+  size_t done = 0;
+  for (; groups > LATEST; done++) {
+    const copy_16 &c = all[done];
+    groups -= c.ends_group ? 1 : 0;
+    if (c.from != nullptr)
+      memcpy(c.to, c.from, 16);
+    else if (c.to != nullptr)
+      memset(c.to, 0, 16);
+  }
+  all.erase(all.begin(), all.begin() + static_cast<long>(done));
+}
 inline void hone_poll_pause() { poll("hone_poll_pause"); }
 inline void hone_store_word(unsigned long long *to, unsigned long long word) {
   __atomic_store_n(to, word, __ATOMIC_RELAXED);

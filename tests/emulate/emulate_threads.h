@@ -43,6 +43,12 @@ struct operation { /* an operation of a warp, done by the last lane to arrive */
   void (*finish)(warp &w, unsigned all);
 };
 
+struct copy_16 { /* under way; from: NULL for zeros */
+  void *to;
+  const void *from;
+  bool ends_group;
+};
+
 struct fiber {
   uint3 thread;
   unsigned lane, mask; /* mask: the lanes of the operation that it waits for */
@@ -50,6 +56,7 @@ struct fiber {
   const operation *waits;
   const char *where; /* what it waits for, for the report of a deadlock */
   char *stack;       /* NULL until it begins */
+  std::vector<copy_16> copies;
 #ifdef HONE_EMULATE_UCONTEXT
   ucontext_t context;
 #else
