@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The factorization of all panels; of definite matrices without pivoting. Their
-   A12 is the conjugate of A21, and one warp inverts the diagonal block of a
-   panel without waiting for others. Device code. */
+/* A panel of a definite matrix is factored without pivoting: one warp inverts
+   the diagonal block without waiting for others, and the rows below are
+   products with it. A12 is the conjugate of A21. Device code. */
 #ifndef HONE_DEVICE_BATCH_PANEL_DEFINITE_H
 #define HONE_DEVICE_BATCH_PANEL_DEFINITE_H
 
 #include "gpu_sp/batch/panel_factor.h"
 
 namespace {
-
-/* ---- Definite matrices --------------------------------------------------- */
 
 /* Leaves the conjugate of A21 in the places of A12, which it is. */
 template <class System>
@@ -31,22 +29,6 @@ __device__ __forceinline__ void give_top(const System &t, int q,
       to[c * S::GROUP] = e;
     }
   }
-}
-
-/* Begins to copy the rows A12 of panel p, of the columns of panel q, to shared
-   memory for all threads. */
-template <class System>
-__device__ __forceinline__ void begin_top(const System &t, int p, int q) {
-  using S = typename System::S;
-  constexpr int OF_ROW = S::NB * S::P / 2; /* parts of 16 bytes */
-  for (int i = t.thread; i < S::NB * OF_ROW; i += S::THREADS) {
-    const int k = i / OF_ROW, c = i % OF_ROW * 2 / S::P;
-    const int first = c / S::GROUP * S::GROUP;
-    hone_begin_copy_16(&t.s->top[p % 2][k][c],
-                       t.group(q * S::NB + first, p * S::NB + k) + (c - first),
-                       true);
-  }
-  hone_end_copy_group();
 }
 
 /* Row j has the pivot of column KK of the registers: eliminates the rows of the
@@ -167,90 +149,6 @@ factor_definite(const System &t, int q,
     invert_diagonal(t, q, h, smallest);
   t.sync();
   give_definite(t, q, rows, *h);
-}
-
-/* ---- All panels ---------------------------------------------------------- */
-
-/* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. While
-   columns of the factors are used the next ones are under way, beyond the end
-   of a panel too, and so is the next A12 of a definite matrix. */
-template <bool DEFINITE, class System>
-__device__ __forceinline__ void
-bring_up_to_date(const System &t, int q,
-                 const panel_rows<typename System::S> &rows,
-                 held<typename System::S> *h) {
-  using S = typename System::S;
-  constexpr int AHEAD = panel_steps<S>::STEPS - 1;
-  static_assert(AHEAD <= S::NB / S::AT_ONCE, "of A12 nothing is begun later");
-  if (DEFINITE && q > 0)
-    begin_top(t, 0, q);
-#pragma unroll
-  for (int i = 0; i < AHEAD; i++)
-    begin_step(t, i * S::AT_ONCE, rows);
-  read_panel(t, q, rows, h);
-#pragma unroll 1
-  for (int p = 0; p < q; p++) {
-    if (!DEFINITE)
-      share_top(t, p, rows, *h);
-    else if (p * S::NB <= rows.most) /* A12 was begun before these steps */
-      hone_await_copies<AHEAD>();
-    else
-      hone_await_copies<0>();
-    t.sync();
-    if (DEFINITE && p + 1 < q)
-      begin_top(t, p + 1, q);
-#pragma unroll 1
-    for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB);
-         j += S::AT_ONCE) {
-      number<S::P> g[S::R][S::AT_ONCE];
-      hone_await_copies<AHEAD - 1>();
-      take_step(t, j, g);
-      begin_step(t, j + AHEAD * S::AT_ONCE, rows);
-      add_products<S>(g, &t.s->top[p % 2][j % S::NB], h);
-    }
-  }
-  hone_await_copies<0>();
-}
-
-/* Factors the panel in the registers, with pivoting. */
-template <class System>
-__device__ __forceinline__ void
-factor_general(const System &t, int q,
-               const panel_rows<typename System::S> &rows,
-               held<typename System::S> *h, double *smallest) {
-  using S = typename System::S;
-  unsigned open = rows.open;
-#pragma unroll 1
-  for (int k0 = 0; k0 < S::NB; k0 += 8) {
-    eliminate_eight<0>(t, q * S::NB + k0, rows.open, &open, h, smallest);
-    rotate_eight(h);
-  }
-  give_panel(t, q, rows, *h);
-}
-
-/* Factors S. Returns the size of the smallest pivot, the same in all threads.
- */
-template <bool DEFINITE, class System>
-__device__ HONE_NOINLINE double factor_panels(const System t) {
-  using S = typename System::S;
-  double smallest[1] = {HONE_INF};
-  held<S> h;
-  t.locate();
-  t.each_place([&](int i) { t.s->place[i] = S::N; });
-  t.sync();
-#pragma unroll 1
-  for (int q = 0; q < t.panel_count(); q++) {
-    const panel_rows<S> rows = rows_of_panel<DEFINITE>(t, q);
-    bring_up_to_date<DEFINITE>(t, q, rows, &h);
-    if constexpr (DEFINITE)
-      factor_definite(t, q, rows, &h, smallest);
-    else
-      factor_general(t, q, rows, &h, smallest);
-    t.sync();
-  }
-  if (DEFINITE)
-    t.all(smallest, smaller());
-  return smallest[0];
 }
 
 } // namespace

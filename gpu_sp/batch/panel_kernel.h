@@ -12,6 +12,31 @@
 
 namespace {
 
+/* Factors S. Returns the size of the smallest pivot, the same in all threads.
+ */
+template <bool DEFINITE, class System>
+__device__ HONE_NOINLINE double factor_panels(const System t) {
+  using S = typename System::S;
+  double smallest[1] = {HONE_INF};
+  held<S> h;
+  t.locate();
+  t.each_place([&](int i) { t.s->place[i] = S::N; });
+  t.sync();
+#pragma unroll 1
+  for (int q = 0; q < t.panel_count(); q++) {
+    const panel_rows<S> rows = rows_of_panel<DEFINITE>(t, q);
+    bring_up_to_date<DEFINITE>(t, q, rows, &h);
+    if constexpr (DEFINITE)
+      factor_definite(t, q, rows, &h, smallest);
+    else
+      factor_general(t, q, rows, &h, smallest);
+    t.sync();
+  }
+  if (DEFINITE)
+    t.all(smallest, smaller());
+  return smallest[0];
+}
+
 /* Factors, certifies and solves system k. */
 template <class S>
 __device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
