@@ -16,7 +16,7 @@
  * without words all of these. A time is beside the floor of one reading of A.
  *
  * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H100, those
- * of complex systems of order 32 and, by panels, 128 on an H200.
+ * of complex systems of order 32 and, by panels, 64 and 128 on an H200.
  */
 #include "bench/batch/search.h"
 

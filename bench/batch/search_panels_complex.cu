@@ -6,8 +6,11 @@ using namespace search;
 
 void search::search_panels_complex(int64_t count) {
   with(2, count, 64, false, [](const problem &p) {
+    try_panels<panels<2, 64, 1, 8>, 3>(p);
+    try_panels<panels<2, 64, 1, 8>, 4>(p);
+    try_panels<panels<2, 64, 1, 8>, 5>(p);
+    try_panels<panels<2, 64, 1, 16>, 4>(p);
     try_panels<panels<2, 64, 1, 16>, 6>(p);
-    try_panels<panels<2, 64, 1, 32>, 3>(p);
   });
   with(2, count, 128, false, [](const problem &p) {
     try_panels<panels<2, 128, 1, 16>, 3>(p);

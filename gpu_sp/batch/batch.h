@@ -14,12 +14,12 @@ extern "C" {
 #include "base/base.h"
 #include "base/block_lane.h"
 
-/* Up to these orders of real and of complex systems the inverse fits into the
-   registers of a multiprocessor. Systems beyond, up to HONE_DEVICE_BATCH_UP_TO,
-   are solved by panels. */
+/* Up to these orders of real and of complex systems the inverse in registers is
+   faster than panels. Systems beyond, up to HONE_DEVICE_BATCH_UP_TO, are solved
+   by these. */
 enum {
   HONE_DEVICE_BATCH_INVERSE_UP_TO = 128,
-  HONE_DEVICE_BATCH_Z_INVERSE_UP_TO = 64,
+  HONE_DEVICE_BATCH_Z_INVERSE_UP_TO = 32,
   HONE_DEVICE_BATCH_UP_TO = 1024
 };
 

@@ -107,7 +107,7 @@ __device__ __forceinline__ double estimate_inverse(const System &t,
   t.each_row(
       [&](int i) { v[i] = scaled(sign_of(y[i]), units ? t.s->col[i] : 1.0); });
   t.sync();
-  if (t.definite) { /* so that |w| is that of inv(M)^T v */
+  if (t.definite) { /* M is Hermitian: |w| is that of inv(M)^T v */
     t.each_row([&](int i) { v[i] = conjugated(v[i], sign_word(true)); });
     t.sync();
     apply(t, t.s->c, t.s->d);

@@ -7,6 +7,8 @@ namespace {
 
 /* Does f for the shape of this order. */
 template <class F> cudaError_t with_shape(int64_t n, F f) {
+  if (n <= 64)
+    return f.template of<panels<2, 64, 1, 8>, 4>();
   if (n <= 128)
     return f.template of<panels<2, 128, 1, 16>, 4>();
   if (n <= 256)

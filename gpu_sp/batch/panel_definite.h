@@ -66,6 +66,34 @@ definite_eight(const System &t, int j0, unsigned live,
   }
 }
 
+/* Puts the conjugate of the lower triangle of the warp's diagonal block in the
+   place of the upper one, by shared memory: the factors are those of a
+   Hermitian matrix, whatever the upper triangle is, and differ from S where S
+   is not. Bit r of 'live': row r is in the block. */
+template <class System>
+__device__ __forceinline__ void mirror_diagonal(const System &t, int q,
+                                                unsigned live,
+                                                held<typename System::S> *h) {
+  using S = typename System::S;
+  auto *block = t.s->top[q % 2];
+#pragma unroll
+  for (int r = 0; r < S::R; r++)
+    if (live >> r & 1)
+#pragma unroll
+      for (int c = 0; c < S::NB; c += 2)
+        store_two(h->m[r][c], h->m[r][c + 1], &block[t.index(r) % S::NB][c]);
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < S::R; r++) {
+    const int i = t.index(r) % S::NB;
+#pragma unroll
+    for (int c = 1; c < S::NB; c++)
+      if ((live >> r & 1) != 0 && c > i && q * S::NB + c < t.n)
+        h->m[r][c] = conjugated(block[c][i], sign_word(true));
+  }
+  __syncwarp();
+}
+
 /* The warp that has the diagonal block of panel q, A11, inverts it, and leaves
    the inverse in shared memory too. */
 template <class System>
@@ -77,6 +105,7 @@ __device__ __forceinline__ void invert_diagonal(const System &t, int q,
 #pragma unroll
   for (int r = 0; r < S::R; r++)
     live |= t.index(r) / S::NB == q && t.index(r) < t.n ? 1U << r : 0;
+  mirror_diagonal(t, q, live, h);
 #pragma unroll 1
   for (int k0 = 0; k0 < S::NB; k0 += 8) {
     definite_eight<0>(t, q * S::NB + k0, live, h, smallest);

@@ -67,8 +67,8 @@ __device__ __forceinline__ int pivot_row(const System &t, int turn) {
 }
 
 /* Subtracts multiples of the pivot row from the rows that 'live' has bits of,
-   those without pivots in earlier panels; the row of the pivot becomes the
-   pivot row divided by it. */
+   none of which has its pivot in an earlier panel; the row of the pivot becomes
+   the pivot row divided by it. */
 template <int KK, class System>
 __device__ __forceinline__ void
 eliminate_panel(const System &t, unsigned live, int at,

@@ -12,8 +12,8 @@
 
 namespace {
 
-/* Factors S. Returns the size of the smallest pivot, the same in all threads.
- */
+/* Factors S. Returns the size of the smallest pivot, or, of a definite matrix,
+   that pivot, which may be negative; the same in all threads. */
 template <bool DEFINITE, class System>
 __device__ HONE_NOINLINE double factor_panels(const System t) {
   using S = typename System::S;

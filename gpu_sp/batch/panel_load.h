@@ -54,7 +54,8 @@ __device__ __forceinline__ void draw_vectors(const System &t, uint64_t seed) {
 
 /* Found by a thread: the largest parts and the sums of moduli of its rows, the
    rows of products with g, the smallest part that is not 0, and the largest sum
-   of a column. The largest parts of columns are in 'den'. */
+   of a column. The largest parts of columns are in 'den', behind which there
+   may be anything. */
 template <class S> struct scanned {
   double most[S::R], sum[S::R];
   number<S::P> product[S::R][S::K];

@@ -80,7 +80,7 @@ share_top(const System &t, int p, const panel_rows<typename System::S> &rows,
 }
 
 /* Begins to do so for a definite matrix, whose A12 panel p has left in its
-   place. */
+   place. The copies are part of the next group. */
 template <class System>
 __device__ __forceinline__ void begin_top(const System &t, int p, int q) {
   using S = typename System::S;
@@ -92,7 +92,6 @@ __device__ __forceinline__ void begin_top(const System &t, int p, int q) {
                        t.group(q * S::NB + first, p * S::NB + k) + (c - first),
                        true);
   }
-  hone_end_copy_group();
 }
 
 /* Adds the products of AT_ONCE columns of a panel, g, and as many rows of its
@@ -161,7 +160,8 @@ take_step(const System &t, int j,
 
 /* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. While
    columns of the factors are used the next ones are under way, beyond the end
-   of a panel too, and so is the next A12 of a definite matrix. */
+   of a panel too, and so is the next A12 of a definite matrix. All threads have
+   all that was begun at the end. */
 template <bool DEFINITE, class System>
 __device__ __forceinline__ void
 bring_up_to_date(const System &t, int q,
@@ -169,9 +169,12 @@ bring_up_to_date(const System &t, int q,
                  held<typename System::S> *h) {
   using S = typename System::S;
   constexpr int AHEAD = panel_steps<S>::STEPS - 1;
-  static_assert(AHEAD <= S::NB / S::AT_ONCE, "of A12 nothing is begun later");
-  if (DEFINITE && q > 0)
+  static_assert(AHEAD < S::NB / S::AT_ONCE,
+                "the latest groups have nothing of the next A12");
+  if (DEFINITE && q > 0) {
     begin_top(t, 0, q);
+    hone_end_copy_group();
+  }
 #pragma unroll
   for (int i = 0; i < AHEAD; i++)
     begin_step(t, i * S::AT_ONCE, rows);
@@ -180,13 +183,16 @@ bring_up_to_date(const System &t, int q,
   for (int p = 0; p < q; p++) {
     if (!DEFINITE)
       share_top(t, p, rows, *h);
-    else if (p * S::NB <= rows.most) /* A12 was begun before these steps */
+    else if (p * S::NB <= rows.most) /* later groups have nothing of A12 */
       hone_await_copies<AHEAD>();
     else
       hone_await_copies<0>();
     t.sync();
-    if (DEFINITE && p + 1 < q)
+    if (DEFINITE && p + 1 < q) {
       begin_top(t, p + 1, q);
+      if (rows.most <= p * S::NB) /* no step follows */
+        hone_end_copy_group();
+    }
 #pragma unroll 1
     for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB);
          j += S::AT_ONCE) {

@@ -31,8 +31,8 @@ template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int K = 4 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   static constexpr int GROUP = 4 / P;              /* columns of the factors */
-  static constexpr int AT_ONCE = NB / 4;           /* of them are under way */
-  static constexpr int LOADED = 16 / (R * P);      /* and of A */
+  static constexpr int AT_ONCE = NB / 4;           /* of them go together */
+  static constexpr int LOADED = 16 / (R * P);      /* and of A, in a pass */
   static constexpr int LINE = 4;                   /* rows of a group */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
                     NB % 8 == 0 && AT_ONCE % GROUP == 0,
@@ -40,16 +40,18 @@ template <int P_, int T_, int R_, int NB_> struct panels {
 };
 
 /* Columns of the factors on their way to shared memory while a panel is brought
-   up to date: of AT_ONCE columns a thread has its own rows' numbers, PARTS of
-   16 bytes, and so for several steps. No other thread reads them. */
+   up to date: of AT_ONCE columns a thread has its own rows' numbers, OF_ROW
+   parts of 16 bytes of each, and so for several steps. No other thread reads
+   them. */
 template <class S> struct panel_steps {
   static constexpr int STEPS = 3;
   static constexpr int OF_ROW = S::AT_ONCE * S::P / 2;
   double2 part[STEPS][S::R * OF_ROW][S::THREADS];
 };
 
-/* The shared memory of a thread block. The panel_steps lie in the place of what
-   no factorization needs, from the second half of 'side' on. */
+/* The shared memory of a thread block. While a panel is brought up to date the
+   panel_steps lie in the place of what is not needed then, from the second half
+   of 'side' on. */
 template <class S> struct panel_memory {
   using entry = number<S::P>;
   alignas(16) entry top[2][S::NB][S::NB]; /* rows of a panel, for all threads */

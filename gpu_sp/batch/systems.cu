@@ -24,9 +24,7 @@ cudaError_t launch_complex(const hone_device_systems &in, cudaStream_t stream) {
     return launch<shape<2, 8, 1, 8>, 12>(in, stream);
   if (in.n <= 16)
     return launch<shape<2, 16, 1, 16>, 12>(in, stream);
-  if (in.n <= 32)
-    return launch<shape<2, 8, 4, 32>, 8>(in, stream);
-  return launch<shape<2, 16, 8, 64>, 2>(in, stream);
+  return launch<shape<2, 8, 4, 32>, 8>(in, stream);
 }
 
 } // namespace

@@ -189,13 +189,19 @@ inline int hone_hide_value(int v) { return v; }
 template <class T> T *hone_given_pointer(T *p) {
   return static_cast<T *>(reach(p));
 }
-inline void hone_is_shared(const void *) {}
+inline void hone_is_shared(const void *p) { /* dynamic, as all that is said */
+  const char *const from = static_cast<const char *>(here->dynamic);
+  if (p < from || p >= from + here->dynamic_bytes)
+    fail("hone_is_shared: it is not");
+}
 inline void hone_is_global(const void *) {}
-/* What is copied is read, and arrives, when the thread waits for it. */
+/* What is copied is read, and arrives, when the thread waits for it; until then
+   there is NaN. */
 inline void hone_begin_copy_16(void *to, const void *from, bool copies) {
   if (reinterpret_cast<uintptr_t>(to) % 16 != 0 ||
       (copies && reinterpret_cast<uintptr_t>(from) % 16 != 0))
     fail("hone_begin_copy_16: an address is no multiple of 16");
+  memset(to, 0xff, 16);
   self->copies.push_back({to, copies ? from : nullptr, false});
 }
 inline void hone_end_copy_group() {

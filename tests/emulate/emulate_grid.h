@@ -16,6 +16,8 @@ inline void leave() {
   fiber &f = *self;
   warp &w = *f.home;
   f.where = "ended";
+  if (!f.copies.empty())
+    fail("a thread ends before its copies");
   w.alive &= ~(1u << f.lane);
   for (unsigned i : lanes{w.waiting})
     if (w.waiting >> i & 1) /* it may have been released meanwhile */
@@ -116,6 +118,7 @@ inline void work(grid &g, block &b) {
   if (posix_memalign(&b.dynamic, 1024, g.shared ? g.shared : 1) != 0)
     fail("no memory for a block");
   here = &b;
+  b.dynamic_bytes = g.shared;
   b.kernel = &g.kernel;
   b.name = g.name;
   gridDim = g.blocks;

@@ -100,6 +100,7 @@ struct block {
   const std::function<void()> *kernel;
   const char *name;
   void *dynamic;
+  size_t dynamic_bytes;
   char *stacks, *unused[MOST]; /* unused: stacks used last are at the end */
   unsigned stacks_unused;
 

@@ -68,7 +68,7 @@ size_t used_on(int device) {
 TEST(several_batches, share_the_systems) {
   const portions_of three(3);
   for (int parts : {1, 2})
-    for (int64_t n : {5, 40, 150}) {
+    for (int64_t n : {5, 30, 150}) {
       const size_t slots = n > 128 ? 3 * (72 << 20) : 3 * (16 << 20);
       std::vector<double> one;
       for (int devices : {1, 2, 3, 8}) {

@@ -50,7 +50,9 @@ TEST(batch_panels, solve_every_order) {
 
 TEST(batch_panels, solve_every_order_of_complex_systems) {
   NEED_DEVICE();
-  solve_orders(2, 7, (const int64_t[]){65, 81, 127, 128, 129, 200, 257});
+  solve_orders(
+      2, 11,
+      (const int64_t[]){33, 40, 63, 64, 65, 81, 127, 128, 129, 200, 257});
 }
 
 /* Columns in units of 2^260 and 2^-260: what is accepted has an rcond of that
@@ -287,8 +289,8 @@ static void scale_symmetrically(bat *t, int64_t k) {
 
 TEST(batch_panels, solve_definite_systems_by_claim) {
   NEED_DEVICE();
-  static const int64_t orders[] = {1, 33, 64, 65, 97, 128, 129, 144, 257};
-  for (int way = 0; way < 18; way++) {
+  static const int64_t orders[] = {1, 33, 64, 65, 97, 128, 129, 144, 257, 520};
+  for (int way = 0; way < 20; way++) {
     bat t = make(1 + way % 2, 2, orders[way / 2], 2);
     t.options.structure = HONE_STRUCTURE_SPD;
     make_definite(&t, 0, 1.0);
@@ -301,24 +303,40 @@ TEST(batch_panels, solve_definite_systems_by_claim) {
   }
 }
 
+/* The unit matrix but for 15 entries of -4 above its diagonal. */
+static void make_ill_by_rows(bat *t, int64_t k) {
+  const int64_t n = t->batch.n;
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++) {
+      double *v = bat_entry(t, k, i, j);
+      v[0] = i == j ? 1.0 : j == i + 1 && i < 15 ? -4.0 : 0.0;
+      if (t->parts == 2)
+        v[1] = 0.0;
+    }
+}
+
 /* Only factors without pivoting are refused: the system is solved by itself.
    Small systems are solved by an inverse of all of A, which needs no claim. 0:
    the upper triangle is another one; 1: a diagonal entry is negative; 2: a
-   matrix that is indefinite inside. */
+   matrix that is indefinite inside; 3: the upper triangle of one diagonal block
+   is another one, by which the condition is 1e10. */
 TEST(batch_panels, notice_wrong_claims) {
   NEED_DEVICE();
-  for (int way = 0; way < 12; way++) {
-    bat t = make(1 + way % 2, 2, way < 6 ? 40 : 135, 1);
+  for (int way = 0; way < 16; way++) {
+    bat t = make(1 + way % 2, 2, way < 8 ? 30 : 135, 1);
     const int64_t n = t.batch.n;
+    const int what = way / 2 % 4;
     t.options.structure = HONE_STRUCTURE_SPD;
-    make_definite(&t, 0, way / 2 % 3 == 0 ? 0.5 : 1.0);
+    make_definite(&t, 0, what == 0 ? 0.5 : 1.0);
     make_definite(&t, 1, 1.0);
-    if (way / 2 % 3 == 1)
+    if (what == 1)
       *bat_entry(&t, 0, n - 1, n - 1) = -3.0;
-    if (way / 2 % 3 == 2)
+    if (what == 2)
       *bat_entry(&t, 0, n - 1, 0) = *bat_entry(&t, 0, 0, n - 1) = 9.0;
+    if (what == 3)
+      make_ill_by_rows(&t, 0);
     CHECK_EQ_INT(bat_solve(&t), HONE_OK);
-    CHECK_EQ_INT(bat_on_device(&t), way < 6 ? 2 : 1);
+    CHECK_EQ_INT(bat_on_device(&t), way < 8 ? 2 : 1);
     check_alone(&t, 0);
     check_alone(&t, 1);
     bat_discard(&t);
