@@ -87,11 +87,15 @@ template <class T> __device__ __forceinline__ T *hone_given_pointer(T *p) {
 __device__ __forceinline__ void hone_is_shared(const void *p) {
 #ifdef __CUDA_ARCH__
   __builtin_assume(__isShared(p));
+#else
+  (void)p;
 #endif
 }
 __device__ __forceinline__ void hone_is_global(const void *p) {
 #ifdef __CUDA_ARCH__
   __builtin_assume(__isGlobal(p));
+#else
+  (void)p;
 #endif
 }
 /* Begins to copy 16 bytes of device memory to shared memory, or to set them to
@@ -103,6 +107,8 @@ __device__ __forceinline__ void hone_begin_copy_16(void *to, const void *from,
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at),
                "l"(from), "r"(copies ? 16 : 0)
                : "memory");
+#else
+  (void)to, (void)from, (void)copies;
 #endif
 }
 /* The copies that the thread has begun since the last call are a group. */
