@@ -134,17 +134,24 @@ static int check_vectors_apart(const hone_vectors *v, hone_report *report) {
   return st;
 }
 
+int hone_check_arrays_of_options(const hone_vectors *v, hone_report *report) {
+  int st = HONE_OK;
+  if (v->x0 != NULL)
+    st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0, "x0", report);
+  if (st == HONE_OK && v->error_bounds != NULL)
+    st = check_array(v->n, v->nrhs, v->error_bounds, v->ld_error_bounds,
+                     sizeof *v->error_bounds, "_error_bounds", report);
+  return st;
+}
+
 int hone_check_vectors(const hone_vectors *v, hone_report *report) {
   int st = hone_check_sizes(v->n, v->nrhs, report);
   if (st == HONE_OK)
     st = hone_check_matrix(v->n, v->nrhs, v->b, v->ldb, "b", report);
   if (st == HONE_OK)
     st = hone_check_matrix(v->n, v->nrhs, v->x, v->ldx, "x", report);
-  if (st == HONE_OK && v->x0 != NULL)
-    st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0, "x0", report);
-  if (st == HONE_OK && v->error_bounds != NULL)
-    st = check_array(v->n, v->nrhs, v->error_bounds, v->ld_error_bounds,
-                     sizeof *v->error_bounds, "_error_bounds", report);
+  if (st == HONE_OK)
+    st = hone_check_arrays_of_options(v, report);
   if (st == HONE_OK)
     st = check_vectors_apart(v, report);
   return st;

@@ -124,10 +124,15 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   hone_options o;
   hone_tuning tuning;
   hone_step steps[HONE_MAX_RUNGS];
+  hone_vectors v = {.n = n, .nrhs = nrhs};
   char why[128];
   int st = hone_options_take(options, &o, &tuning, NULL);
   if (st == HONE_OK)
     st = hone_check_sizes(n, nrhs, NULL);
+  if (st == HONE_OK) {
+    hone_vectors_of_options(&o, &v);
+    st = hone_check_arrays_of_options(&v, NULL);
+  }
   if (st != HONE_OK)
     return st;
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);

@@ -101,6 +101,7 @@
 #define hone_certify_singular hone_z_certify_singular
 #define hone_certify_transpose hone_z_certify_transpose
 #define hone_check_apart hone_z_check_apart
+#define hone_check_arrays_of_options hone_z_check_arrays_of_options
 #define hone_check_finite hone_z_check_finite
 #define hone_check_matrix hone_z_check_matrix
 #define hone_check_sizes hone_z_check_sizes

@@ -122,6 +122,29 @@ TEST(contract, accepts_null_for_optional_arguments) {
   sys_discard(&s);
 }
 
+/* hone_memory_needed refuses what hone_solve does. */
+TEST(contract, tells_no_memory_for_arrays_of_options_that_are_refused) {
+  sys s = sys_make(4, 2);
+  double other[8] = {0.0}, bounds[8];
+  int64_t bytes = 5;
+  for (int64_t ld = 3; ld <= 4; ld++) {
+    const int status = ld == 4 ? HONE_OK : HONE_BAD_LEADING_DIMENSION;
+    hone_options warm = s.options, bars = s.options;
+    warm.x0 = other;
+    warm.ldx0 = ld;
+    bars.error_bounds = bounds;
+    bars.ld_error_bounds = ld;
+    for (int which = 0; which < 2; which++) {
+      const hone_options *o = which == 0 ? &warm : &bars;
+      CHECK_EQ_INT(hone_solve(4, 2, s.a, 4, s.b, 4, s.x, 4, o, &s.report),
+                   status);
+      CHECK_EQ_INT(hone_memory_needed(4, 2, o, &bytes, NULL), status);
+      CHECK((bytes == 5) == (ld == 3));
+    }
+  }
+  sys_discard(&s);
+}
+
 TEST(contract, refuses_sizes_that_are_negative_or_too_large) {
   static const int64_t bad[] = {-1, INT64_MIN, INT32_MAX, INT64_MAX};
   sys s = sys_make(3, 1);
