@@ -21,7 +21,7 @@ int hone_check_matrix(int64_t n, int64_t columns, const hone_entry *a,
    written overlaps another one. */
 int hone_check_vectors(const hone_vectors *v, hone_report *report);
 
-/* The arrays that options name, and their leading dimensions. */
+/* Checks the arrays that options name, and their leading dimensions. */
 int hone_check_arrays_of_options(const hone_vectors *v, hone_report *report);
 /* All that hone_check_vectors checks, the order, and A. */
 int hone_check_system(const hone_vectors *v, const hone_entry *a, int64_t lda,

@@ -66,6 +66,22 @@ definite_eight(const System &t, int j0, unsigned live,
   }
 }
 
+/* Copies the rows of panel q that 'live' has bits of, those of the diagonal
+   block, to shared memory. */
+template <class System>
+__device__ __forceinline__ void share_block(const System &t, int q,
+                                            unsigned live,
+                                            const held<typename System::S> &h) {
+  using S = typename System::S;
+#pragma unroll
+  for (int r = 0; r < S::R; r++)
+    if (live >> r & 1)
+#pragma unroll
+      for (int c = 0; c < S::NB; c += 2)
+        store_two(h.m[r][c], h.m[r][c + 1],
+                  &t.s->top[q % 2][t.index(r) % S::NB][c]);
+}
+
 /* Puts the conjugate of the lower triangle of the warp's diagonal block in the
    place of the upper one, by shared memory: the factors are those of a
    Hermitian matrix, whatever the upper triangle is, and differ from S where S
@@ -75,13 +91,8 @@ __device__ __forceinline__ void mirror_diagonal(const System &t, int q,
                                                 unsigned live,
                                                 held<typename System::S> *h) {
   using S = typename System::S;
-  auto *block = t.s->top[q % 2];
-#pragma unroll
-  for (int r = 0; r < S::R; r++)
-    if (live >> r & 1)
-#pragma unroll
-      for (int c = 0; c < S::NB; c += 2)
-        store_two(h->m[r][c], h->m[r][c + 1], &block[t.index(r) % S::NB][c]);
+  const number<S::P>(*block)[S::NB] = t.s->top[q % 2];
+  share_block(t, q, live, *h);
   __syncwarp();
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
@@ -111,13 +122,7 @@ __device__ __forceinline__ void invert_diagonal(const System &t, int q,
     definite_eight<0>(t, q * S::NB + k0, live, h, smallest);
     rotate_eight(h);
   }
-#pragma unroll
-  for (int r = 0; r < S::R; r++)
-    if (live >> r & 1)
-#pragma unroll
-      for (int c = 0; c < S::NB; c += 2)
-        store_two(h->m[r][c], h->m[r][c + 1],
-                  &t.s->top[q % 2][t.index(r) % S::NB][c]);
+  share_block(t, q, live, *h);
 }
 
 /* Computes columns c to c + GROUP - 1 of -A21 A11^-1 for the thread's rows. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A system that is too large for the registers of a thread block, which solves
-   it all the same: its factors go through the registers by panels of NB columns
-   and lie in device memory by groups of columns: of a row the group's numbers
+/* A system whose inverse the registers of a thread block do not hold, or not as
+   fast: its factors go through the registers by panels of NB columns and lie in
+   device memory by groups of columns: of a row the group's numbers
    are 32 bytes, what memory is read by, and the next row's follow. So the lanes
    of a warp, which have neighbouring rows, go through neighbouring lines, and
    what one lane does not need is not read for another's sake. A thread has the

@@ -195,8 +195,8 @@ inline void hone_is_shared(const void *p) { /* dynamic, as all that is said */
     fail("hone_is_shared: it is not");
 }
 inline void hone_is_global(const void *) {}
-/* What is copied is read, and arrives, when the thread waits for it; until then
-   there is NaN. */
+/* A copy reads and writes when the thread waits for it; until then there is NaN
+   at its end. */
 inline void hone_begin_copy_16(void *to, const void *from, bool copies) {
   if (reinterpret_cast<uintptr_t>(to) % 16 != 0 ||
       (copies && reinterpret_cast<uintptr_t>(from) % 16 != 0))

@@ -343,6 +343,46 @@ TEST(batch_panels, notice_wrong_claims) {
   }
 }
 
+/* Gaussian kernels at places 1 / n apart, the wider the larger k is, with 1e-3
+   to 1e-10 added to the diagonal. */
+static void make_kernel(bat *t, int64_t k) {
+  const int64_t n = t->batch.n;
+  const double width = 0.02 * (double)(1 + k % 5);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++) {
+      const double d = (double)(i - j) / (double)n / width;
+      *bat_entry(t, k, i, j) =
+          exp(-d * d) + (i == j ? pow(10.0, -3.0 - (double)(k % 8)) : 0.0);
+    }
+}
+
+/* Their diagonal blocks are nearly singular, and the device solves those that
+   its certificate allows: no error is above its bound. */
+TEST(batch_panels, bound_the_errors_of_kernels) {
+  NEED_DEVICE();
+  reference judge = {0};
+  for (int definite = 0; definite < 2; definite++) {
+    bat t = make(1, 40, 131, 1);
+    t.options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
+    for (int64_t k = 0; k < 40; k++)
+      make_kernel(&t, k);
+    (void)bat_solve(&t);
+    CHECK_GE(bat_on_device(&t), 5);
+    for (int64_t k = 0; k < 40; k++) {
+      if (t.results[k].status != HONE_OK)
+        continue;
+      ct_note("definite %d, system %d", definite, (int)k);
+      reference_solve(&judge, 131, 1, bat_a(&t, k), t.batch.lda, bat_b(&t, k),
+                      t.batch.ldb);
+      CHECK(judge.state <= REFERENCE_DOUBLE_DOUBLE);
+      CHECK_LE((double)reference_distance(&judge, 0, bat_x(&t, k), true),
+               t.results[k].forward_error + judge.error[0]);
+    }
+    bat_discard(&t);
+  }
+  reference_free(&judge);
+}
+
 /* The largest orders, of which fewer fit into the memory of a portion. */
 TEST(batch_panels, solve_the_largest_systems) {
   NEED_DEVICE();
