@@ -111,6 +111,16 @@ __device__ __forceinline__ void hone_begin_copy_16(void *to, const void *from,
   (void)to, (void)from, (void)copies;
 #endif
 }
+/* Begins to copy 8 bytes of device memory to shared memory. */
+__device__ __forceinline__ void hone_begin_copy_8(void *to, const void *from) {
+#ifdef __CUDA_ARCH__
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from)
+               : "memory");
+#else
+  (void)to, (void)from;
+#endif
+}
 /* The copies that the thread has begun since the last call are a group. */
 __device__ __forceinline__ void hone_end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");

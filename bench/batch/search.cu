@@ -8,15 +8,16 @@
  * potrsBatched, which neither refine nor judge.
  *
  *   search_batch [count] [groups] [real] [complex] [panels]
- *                [complex-panels] [definite]
+ *                [complex-panels] [definite] [definite-panels]
  *
  * solves so many systems of each order (10000; fewer of large ones), by an
- * inverse in registers, of real or complex systems, with several systems in a
- * warp (groups) or not, or by panels, or definite ones;
+ * inverse in registers, of real, complex or definite systems, with several
+ * systems in a warp (groups) or not, or by panels;
  * without words all of these. A time is beside the floor of one reading of A.
  *
  * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H100, those
- * of complex systems of order 32 and, by panels, 64 and 128 on an H200.
+ * of complex systems of order 32, 64 and, by panels, 128, and of definite ones
+ * on an H200.
  */
 #include "bench/batch/search.h"
 
@@ -167,9 +168,24 @@ void search_complex(int64_t count) {
   });
   with(2, count, 64, false, [](const problem &p) {
     try_shape<shape<2, 32, 8, 64>, 1>(p);
-    try_shape<shape<2, 32, 8, 64>, 2>(p);
+    try_shape<shape<2, 32, 4, 64>, 2>(p);
     try_shape<shape<2, 16, 8, 64>, 2>(p);
     try_shape<shape<2, 16, 8, 64>, 3>(p);
+  });
+}
+
+void search_definite(int64_t count) {
+  with(1, count, 32, true,
+       [](const problem &p) { try_shape<shape<1, 8, 4, 32, true>, 12>(p); });
+  with(1, count, 64, true, [](const problem &p) {
+    try_shape<shape<1, 16, 4, 64, true>, 4>(p);
+    try_shape<shape<1, 16, 8, 64, true>, 3>(p);
+  });
+  with(1, count, 96, true,
+       [](const problem &p) { try_shape<shape<1, 16, 8, 96, true>, 2>(p); });
+  with(1, count, 128, true, [](const problem &p) {
+    try_shape<shape<1, 32, 8, 128, true>, 1>(p);
+    try_shape<shape<1, 64, 4, 128, true>, 1>(p);
   });
 }
 
@@ -201,6 +217,8 @@ int main(int argc, char **argv) {
   if (is_wanted(argc, argv, "complex-panels"))
     search::search_panels_complex(count);
   if (is_wanted(argc, argv, "definite"))
+    search_definite(count);
+  if (is_wanted(argc, argv, "definite-panels"))
     search::search_panels_definite(count);
   return 0;
 }

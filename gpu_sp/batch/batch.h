@@ -15,11 +15,14 @@ extern "C" {
 #include "base/block_lane.h"
 
 /* Up to these orders of real and of complex systems the inverse in registers is
-   faster than panels. Systems beyond, up to HONE_DEVICE_BATCH_UP_TO, are solved
-   by these. */
+   faster than panels, but for complex ones of the orders between, which have a
+   matrix of order 64 in registers. Others, up to HONE_DEVICE_BATCH_UP_TO, are
+   solved by panels. */
 enum {
   HONE_DEVICE_BATCH_INVERSE_UP_TO = 128,
-  HONE_DEVICE_BATCH_Z_INVERSE_UP_TO = 32,
+  HONE_DEVICE_BATCH_Z_INVERSE_UP_TO = 64,
+  HONE_DEVICE_BATCH_Z_PANELS_FROM = 33,
+  HONE_DEVICE_BATCH_Z_PANELS_TO = 40,
   HONE_DEVICE_BATCH_UP_TO = 1024
 };
 
@@ -72,8 +75,9 @@ typedef struct hone_device_systems {
   uint64_t seed, seed_step; /* system k draws from seed + k seed_step */
   void *room;    /* count x nrhs x n numbers in device memory, for x before all
                     columns are accepted; NULL: a column is written at once */
-  bool definite; /* the matrices are said to be positive definite; only systems
-                    that are solved by panels are factored so */
+  bool definite; /* the matrices are said to be positive definite; complex ones
+                    that an inverse solves, and small ones, are factored as
+                    others */
   void *work;    /* for systems that are solved by panels: blocks times
                     work_stride numbers in device memory */
   int64_t work_stride, blocks;
@@ -86,8 +90,10 @@ typedef struct hone_device_systems {
 
 /* Is a system of such systems solved by panels? */
 static inline bool hone_device_batch_by_panels(const hone_device_systems *s) {
-  return s->n > (s->parts == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
-                               : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
+  return s->parts == 1 ? s->n > HONE_DEVICE_BATCH_INVERSE_UP_TO
+                       : s->n > HONE_DEVICE_BATCH_Z_INVERSE_UP_TO ||
+                             (s->n >= HONE_DEVICE_BATCH_Z_PANELS_FROM &&
+                              s->n <= HONE_DEVICE_BATCH_Z_PANELS_TO);
 }
 
 /* The workspace of systems that are solved by panels. */
@@ -100,6 +106,8 @@ typedef struct hone_device_room {
    what is wanted of their results, and find the workspace that large systems
    need, real and complex. Return HONE_OK or HONE_DEVICE_FAILED. */
 int hone_device_batch_launch(const hone_device_systems *s, void *stream);
+int hone_device_batch_launch_definite(const hone_device_systems *s,
+                                      void *stream);
 int hone_device_batch_sum_up(const hone_device_systems *s, void *stream);
 int hone_device_batch_launch_large(const hone_device_systems *s, void *stream);
 int hone_device_batch_plan(const hone_device_systems *s, hone_device_room *out);

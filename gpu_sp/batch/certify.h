@@ -128,13 +128,12 @@ template <class S>
 __device__ __forceinline__ double probe_all(const system<S> &t, uint64_t seed,
                                             const probe_factors &f) {
   const int vectors = PROBES_ALL / S::P;
-  const entries<S> a = t.own_entries();
   double square = 0.0;
   for (int done = 0; done < vectors; done += S::K) {
     seed += 0x632be59bd9b4e019U;
     draw(t, seed);
     multiply<false>(t, seed,
-                    [&](int ii, int jj) { return t.entry_of_s(a, ii, jj); });
+                    [&](int ii, int jj) { return t.entry_of_s(ii, jj); });
     square += add_vectors(t);
   }
   return state(t, square, vectors, f.all, f.all_rows);

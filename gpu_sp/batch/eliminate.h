@@ -129,9 +129,9 @@ eliminate_columns(const system<S> &t, panel<S> *p, number<S::P> (&v)[S::NB]) {
 
 /* As many threads as there are rows eliminate a panel in shared memory. */
 template <class S>
-__device__ __forceinline__ void eliminate_shared(const system<S> &t,
-                                                 panel<S> *p,
-                                                 number<S::P> (*at)[S::N + 8]) {
+__device__ __forceinline__ void
+eliminate_shared(const system<S> &t, panel<S> *p,
+                 number<S::P> (*at)[S::PANEL_STRIDE]) {
   number<S::P> v[S::NB];
 #pragma unroll
   for (int c = 0; c < S::NB; c++)
@@ -145,8 +145,8 @@ __device__ __forceinline__ void eliminate_shared(const system<S> &t,
 /* Copies the thread's columns of the panel, its first ones, to shared memory.
  */
 template <class S>
-__device__ __forceinline__ void give_panel(const system<S> &t,
-                                           number<S::P> (*to)[S::N + 8]) {
+__device__ __forceinline__ void
+give_panel(const system<S> &t, number<S::P> (*to)[S::PANEL_STRIDE]) {
 #pragma unroll
   for (int w = 0; w < S::PANEL_COLUMNS; w++)
 #pragma unroll
@@ -159,14 +159,14 @@ __device__ __forceinline__ void give_panel(const system<S> &t,
    columns are those of the unit matrix.) A tile's eight columns lie one behind
    the other as the tensor core numbers them: two are a thread's. */
 template <class S>
-__device__ __forceinline__ void give_pivot_rows(system<S> &t,
-                                                const panel<S> &p) {
+__device__ __forceinline__ void
+give_pivot_rows(system<S> &t, int k0, number<S::P> (*rows)[S::PANEL_STRIDE]) {
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
-    const int k = t.s->place[t.i_of(ii)] - p.k0;
+    const int k = t.s->place[t.i_of(ii)] - k0;
     if (k < 0 || k >= S::NB)
       continue;
-    number<S::P> *to = &t.s->of_panel.pivot_rows[k][t.c / 4 * 8 + t.c % 4 * 2];
+    number<S::P> *to = &rows[k][t.c / 4 * 8 + t.c % 4 * 2];
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj += 2) {
       store_two(t.m[ii][jj], t.m[ii][jj + 1],
@@ -221,8 +221,9 @@ __device__ __forceinline__ void multiply_add(number<2> (&c)[4],
 /* Adds the panel times the rows of its pivots to the other columns, by tiles
    whose rows are two of each thread, and whose columns are too. */
 template <class S>
-__device__ __forceinline__ void update(system<S> &t,
-                                       const number<S::P> (*at)[S::N + 8]) {
+__device__ __forceinline__ void
+update(system<S> &t, const number<S::P> (*at)[S::PANEL_STRIDE],
+       const number<S::P> (*rows)[S::PANEL_STRIDE]) {
   const int k = t.thread % 4, label = t.thread % 32 / 4;
   number<S::P> a[S::TR / 2][4];
 #pragma unroll
@@ -235,8 +236,7 @@ __device__ __forceinline__ void update(system<S> &t,
     if (2 * j + 1 < S::PANEL_COLUMNS) /* they are the panel's */
       continue;
     const int first = (j * S::WARP_COLUMNS + t.c / 4) * 8 + label;
-    const number<S::P> b[2] = {t.s->of_panel.pivot_rows[k][first],
-                               t.s->of_panel.pivot_rows[k + 4][first]};
+    const number<S::P> b[2] = {rows[k][first], rows[k + 4][first]};
 #pragma unroll
     for (int i = 0; i < S::TR / 2; i++) {
       number<S::P> c[4];
@@ -256,15 +256,15 @@ __device__ __forceinline__ void update(system<S> &t,
    the first registers. */
 template <class S>
 __device__ __forceinline__ void
-move_columns(system<S> &t, const panel<S> &p,
-             const number<S::P> (*at)[S::N + 8]) {
+move_columns(system<S> &t, bool eliminated,
+             const number<S::P> (*at)[S::PANEL_STRIDE]) {
   constexpr int W = S::PANEL_COLUMNS;
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
     number<S::P> last[W];
 #pragma unroll
     for (int w = 0; w < W; w++)
-      last[w] = p.count > 0 ? at[w * S::C + t.c][t.i_of(ii)] : t.m[ii][w];
+      last[w] = eliminated ? at[w * S::C + t.c][t.i_of(ii)] : t.m[ii][w];
 #pragma unroll
     for (int jj = W; jj < S::TC; jj++)
       t.m[ii][jj - W] = t.m[ii][jj];
@@ -278,6 +278,7 @@ move_columns(system<S> &t, const panel<S> &p,
 template <class S>
 __device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
   constexpr int PANELS = panel_buffers<S>::PANELS;
+  const auto rows = t.s->of_panel.pivot_rows[0];
 #pragma unroll 1
   for (p->k0 = 0; p->k0 < S::N; p->k0 += S::NB) {
     auto at = t.s->of_panel.at[p->k0 / S::NB % PANELS];
@@ -290,34 +291,12 @@ __device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
       if (t.thread < S::N)
         eliminate_shared(t, p, at);
       t.sync();
-      give_pivot_rows(t, *p);
+      give_pivot_rows(t, p->k0, rows);
       t.sync();
-      update(t, at);
+      update(t, at, rows);
     }
-    move_columns(t, *p, at);
+    move_columns(t, p->count > 0, at);
   }
-  if (t.thread == 0)
-    t.s->smallest = p->smallest;
-}
-
-/* Replaces S by its inverse, as the beginning of this file says. Returns the
-   size of the smallest pivot, the same in all threads. */
-template <class S> __device__ __forceinline__ double invert(system<S> &t) {
-  const bool is = t.is_row();
-  const unsigned name = 0x80000000U | (127U - static_cast<unsigned>(t.thread));
-  panel<S> p = {0,       t.n, t.thread, is ? 0x7fffff80U : 0U, is ? name : 0U,
-                HONE_INF};
-  for (int i = t.thread; i < S::N; i += S::THREADS) {
-    t.s->from[i] = i;
-    t.s->place[i] = i < t.n ? -1 : i;
-  }
-  t.sync();
-  if constexpr (S::WHOLE_ROWS)
-    eliminate_columns<0>(t, &p, t.m[0]);
-  else
-    invert_by_panels(t, &p);
-  t.sync();
-  return S::WHOLE_ROWS ? p.smallest : t.s->smallest;
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 #ifndef HONE_DEVICE_BATCH_INVERT_H
 #define HONE_DEVICE_BATCH_INVERT_H
 
-#include "gpu_sp/batch/eliminate.h"
+#include "gpu_sp/batch/definite.h"
 
 namespace {
 
@@ -68,16 +68,44 @@ __device__ __forceinline__ line_norms norms_of_column(const system<S> &t) {
   return {of_column, t.over_rows(sum, plus())};
 }
 
+template <class To>
+__device__ __forceinline__ void begin_copy(To *to, const To *from) {
+  if constexpr (sizeof *to == 16)
+    hone_begin_copy_16(to, from, true);
+  else
+    hone_begin_copy_8(to, from);
+}
+
+/* Copies A to shared memory, or its transpose, with the unit matrix outside of
+   it. */
+template <class S> __device__ __forceinline__ void keep(const system<S> &t) {
+  const bool turned = t.in->by_row != 1;
+#pragma unroll(8)
+  for (int q = t.thread; q < S::N * S::N; q += S::THREADS) {
+    const int at = q % S::N, line = q / S::N; /* of those that lie together */
+    const int i = turned ? line : at, j = turned ? at : line;
+    number<S::P> *to = &t.s->kept[j][i];
+    if (i < t.n && j < t.n)
+      begin_copy(to, t.a + i * t.in->by_row + j * t.in->by_column);
+    else
+      *to = make<S::P>(i == j ? 1.0 : 0.0);
+  }
+  hone_end_copy_group();
+  hone_await_copies<0>();
+  t.sync();
+}
+
 /* Loads op(A), and finds its norms and whether it needs to be scaled. */
 template <class S> __device__ __forceinline__ matrix_norms load(system<S> &t) {
-  const entries<S> a = t.own_entries();
+  const long long conjugates = sign_word(t.in->conjugate);
   matrix_norms out;
   double least;
+  keep(t);
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++)
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
-      t.m[ii][jj] = t.entry_of_a(a, ii, jj);
+      t.m[ii][jj] = conjugated(t.entry_of_s(ii, jj), conjugates);
   const line_norms row = norms_of_row(t, &least);
   const line_norms column = norms_of_column(t);
   const bool is = t.is_row();
@@ -106,9 +134,7 @@ template <class S> __device__ __forceinline__ matrix_norms load(system<S> &t) {
 
 /* S = R op(A) C: R levels the rows, and C then the columns. */
 template <class S>
-__device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
-  if (norms->plain)
-    return;
+__device__ __forceinline__ void level(system<S> &t, matrix_norms *norms) {
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
     const double row = t.s->row[t.i_of(ii)];
@@ -131,6 +157,21 @@ __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
   double v[1] = {t.is_row() ? sum : 0.0};
   t.all(v, larger());
   norms->norm_scaled = v[0];
+}
+
+/* S in shared memory becomes the one in registers where these differ. */
+template <class S>
+__device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
+  if (!norms->plain)
+    level(t, norms);
+  if (norms->plain && !t.in->conjugate)
+    return;
+#pragma unroll
+  for (int jj = 0; jj < S::TC; jj++)
+#pragma unroll
+    for (int ii = 0; ii < S::TR; ii++)
+      t.s->kept[t.j_of(jj)][t.i_of(ii)] = t.m[ii][jj];
+  t.sync();
 }
 
 /* out = inv(S) in, for K vectors in shared memory. */

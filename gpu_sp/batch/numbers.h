@@ -124,9 +124,8 @@ __device__ __forceinline__ number<P> plus_rounded(number<P> c, number<P> a,
 
 /* 1 / v to about its last bit; Inf or NaN where that is not a normal number. */
 __device__ __forceinline__ double reciprocal(double v) {
-  double r = hone_reciprocal_double(v);
-  r = fma(fma(-v, r, 1.0), r, r);
-  return fma(fma(-v, r, 1.0), r, r);
+  const double r = hone_reciprocal_double(v), e = fma(-v, r, 1.0);
+  return fma(r, fma(e, e, e), r);
 }
 
 template <int P>

@@ -66,26 +66,41 @@ __device__ hone_batch_result result_of(const hone_device_systems &in,
   return r;
 }
 
-/* Writes as much of a result as the caller's have. */
-__device__ void give(const hone_batch_result &r, char *to, size_t bytes) {
-  const char *from = reinterpret_cast<const char *>(&r);
-  if (bytes == sizeof r)
-    memcpy(to, from, sizeof r);
-  else
+using word = unsigned long long;
+constexpr int WORDS = sizeof(hone_batch_result) / sizeof(word);
+static_assert(sizeof(hone_batch_result) % sizeof(word) == 0, "whole words");
+
+/* Writes as much of a block's results as the caller's have, side by side from
+   'to' on. A thread has one result; their words go by way of shared memory, so
+   that those that lie side by side are written together. */
+__device__ void give(const hone_batch_result &r, int64_t count, char *to,
+                     size_t bytes) {
+  __shared__ word given[THREADS][WORDS];
+  const int thread = static_cast<int>(threadIdx.x);
+  memcpy(given[thread], &r, sizeof r);
+  __syncthreads();
+  const char *const from = reinterpret_cast<const char *>(&given[0][0]);
+  if ((reinterpret_cast<uintptr_t>(to) | bytes) % sizeof(word) == 0) {
+    const int words = static_cast<int>(bytes / sizeof(word));
+    for (int i = thread; i < static_cast<int>(count) * words; i += THREADS)
+      reinterpret_cast<word *>(to)[i] = given[i / words][i % words];
+  } else if (thread < count) {
     for (size_t i = 0; i < bytes; i++)
-      to[i] = from[i];
+      to[static_cast<size_t>(thread) * bytes + i] =
+          from[static_cast<size_t>(thread) * sizeof r + i];
+  }
 }
 
 /* Numbers that are not negative are ordered as their bits are. */
-__device__ unsigned long long bits_of(double v) {
-  return static_cast<unsigned long long>(__double_as_longlong(v));
+__device__ word bits_of(double v) {
+  return static_cast<word>(__double_as_longlong(v));
 }
 
 /* Raises *to to the largest of the warp's numbers. */
-__device__ void raise(unsigned long long v, unsigned long long *to) {
+__device__ void raise(word v, word *to) {
 #pragma unroll
   for (int by = 16; by > 0; by /= 2) {
-    const unsigned long long other = __shfl_xor_sync(ALL, v, by);
+    const word other = __shfl_xor_sync(ALL, v, by);
     v = other > v ? other : v;
   }
   if (threadIdx.x % 32 == 0)
@@ -102,22 +117,22 @@ __global__ void __launch_bounds__(THREADS)
   hone_batch_result r = in.results.none;
   if (solved)
     r = result_of(in, k);
-  if (is && in.results.to != nullptr)
-    give(r,
+  if (in.results.to != nullptr) {
+    const int64_t first = k - static_cast<int>(threadIdx.x);
+    give(r, min(in.count - first, static_cast<int64_t>(THREADS)),
          hone_given_pointer(in.results.to +
-                            static_cast<size_t>(k) * in.results.bytes),
+                            static_cast<size_t>(first) * in.results.bytes),
          in.results.bytes);
+  }
   raise(solved ? bits_of(r.backward_error) : 0, &worst->backward);
   raise(solved ? bits_of(r.normwise_error) : 0, &worst->normwise);
   raise(solved ? bits_of(r.residual_error) : 0, &worst->residual);
   raise(solved ? bits_of(r.forward_error) : 0, &worst->forward);
   raise(solved ? ~bits_of(r.rcond) : 0, &worst->not_rcond);
-  raise(solved ? static_cast<unsigned long long>(r.iterations) : 0,
-        &worst->iterations);
+  raise(solved ? static_cast<word>(r.iterations) : 0, &worst->iterations);
   const unsigned served = __ballot_sync(ALL, solved);
   if (threadIdx.x % 32 == 0)
-    (void)atomicAdd(&worst->served,
-                    static_cast<unsigned long long>(__popc(served)));
+    (void)atomicAdd(&worst->served, static_cast<word>(__popc(served)));
 }
 
 } // namespace

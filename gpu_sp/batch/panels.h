@@ -68,7 +68,7 @@ template <class S> struct panel_memory {
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
   double den[S::N];                         /* |S| |y| + |c| */
   double rows[S::N]; /* bounds on the 2-norms of the rows of E */
-  double scratch[8][32];
+  double scratch[8][S::WARPS];
   double sum[2][S::WARPS][32]; /* of columns, by warps */
   unsigned high[2][S::WARPS][32];
 };

@@ -82,7 +82,6 @@ give_residual(const system<S> &t, const row_part<S::P> (&own)[S::TR]) {
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ __forceinline__ void residual(const system<S> &t) {
-  const entries<S> a = t.own_entries();
   row_part<S::P> own[S::TR] = {};
 #pragma unroll(S::TR < 8 ? 8 / S::TR : 1) /* loads under way at once */
   for (int jj = 0; jj < S::TC; jj++) {
@@ -90,7 +89,7 @@ __device__ __forceinline__ void residual(const system<S> &t) {
     const double size = modulus_of(y);
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++) {
-      const number<S::P> e = t.entry_of_s(a, ii, jj);
+      const number<S::P> e = t.entry_of_s(ii, jj);
       subtract_exact_product(e, y, own[ii].sum);
       own[ii].den = fma(modulus_of(e), size, own[ii].den);
     }

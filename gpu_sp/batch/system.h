@@ -14,9 +14,11 @@ namespace {
 /* How R x C threads hold a matrix of order up to N, of numbers of P parts: a
    warp has 8 of R and 4 of C, lane l those with r = l / 4 and c = l % 4 mod
    these, as tensor cores want it. Or, with C = 1, a lane has a row, and a
-   thread block of one warp several SYSTEMS. */
-template <int P_, int R_, int C_, int N_> struct shape {
+   thread block of one warp several SYSTEMS. DEFINITE: the matrices are said to
+   be positive definite, and no pivot is looked for. */
+template <int P_, int R_, int C_, int N_, bool DEFINITE_ = false> struct shape {
   static constexpr int P = P_, R = R_, C = C_, N = N_;
+  static constexpr bool DEFINITE = DEFINITE_;
   static constexpr int THREADS = R * C, WARPS = (THREADS + 31) / 32;
   static constexpr int SYSTEMS = THREADS < 32 ? 32 / THREADS : 1;
   static constexpr int BLOCK = THREADS * SYSTEMS;
@@ -41,11 +43,15 @@ template <int P_, int R_, int C_, int N_> struct shape {
   static_assert(NB % C == 0 && N % NB == 0 && N % LANES == 0,
                 "a thread has as many columns of each panel, and whole warps "
                 "have its rows");
+  static_assert(!DEFINITE || (!WHOLE_ROWS && N % 16 == 0),
+                "definite matrices are eliminated by tiles");
   static constexpr int K = 2 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   /* Parts of rows and of columns in shared memory lie so far apart that lanes
      use different banks. Of a row there are two doubles for each part, and one.
    */
+  static constexpr int PANEL_STRIDE = N + 4 / P;
+  static constexpr int KEPT_STRIDE = WHOLE_ROWS ? N : PANEL_STRIDE;
   static constexpr int ROW_STRIDE = N + 8;
   static constexpr int COLUMN_STRIDE = WHOLE_ROWS ? N + 1 : N + 4;
   static constexpr int ROW_PARTS = (2 * P + 1) * C * ROW_STRIDE;
@@ -55,13 +61,19 @@ template <int P_, int R_, int C_, int N_> struct shape {
 };
 
 /* Panels (eliminate.h), one behind the other in turn where threads wait for one
-   another in a barrier, and the rows of the pivots of one. */
+   another in a barrier, and the rows of the pivots of one. Of a definite matrix
+   (definite.h) there are a panel, the rows and the diagonal block of the next
+   one, in turn where there is room, and the inverse of its own block. */
 template <class S> struct panel_buffers {
   using entry = number<S::P>;
   static constexpr int ROWS = S::WHOLE_ROWS ? 1 : S::NB;
-  static constexpr int PANELS = S::WARPS > 1 ? 2 : 1;
-  alignas(16) entry at[PANELS][ROWS][S::N + 8];
-  alignas(16) entry pivot_rows[ROWS][S::N + 8];
+  static constexpr int TURNS = S::DEFINITE && S::WARPS >= 8 ? 2 : 1;
+  static constexpr int PANELS = S::DEFINITE ? TURNS : S::WARPS > 1 ? 2 : 1;
+  static constexpr int DIAGONAL_ROWS = S::DEFINITE ? S::NB : 1;
+  alignas(16) entry at[PANELS][ROWS][S::PANEL_STRIDE];
+  alignas(16) entry pivot_rows[TURNS][ROWS][S::PANEL_STRIDE];
+  alignas(16) entry diagonal[TURNS][DIAGONAL_ROWS][S::NB + 4 / S::P];
+  alignas(16) entry inverse[DIAGONAL_ROWS][S::NB + 4 / S::P];
 };
 
 /* The shared memory of a system. */
@@ -69,6 +81,7 @@ template <class S> struct shared_memory {
   using entry = number<S::P>;
   /* Rows that may have the pivot, with it and its reciprocal, by warps. */
   alignas(16) entry given[2][S::PANEL_WARPS][S::NB + 2];
+  alignas(16) entry kept[S::N][S::KEPT_STRIDE]; /* S, column by column */
   unsigned keys[2][S::PANEL_WARPS];
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
   entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
@@ -80,7 +93,7 @@ template <class S> struct shared_memory {
     double partial[S::PARTIAL];
     panel_buffers<S> of_panel;
   };
-  double scratch[S::WARPS > 1 ? 8 : 1][32];
+  double scratch[S::WARPS > 1 ? 8 : 1][S::WARPS];
   double smallest; /* pivot */
   int from[S::N];  /* row from[k] of S had pivot k */
   int place[S::N]; /* the inverse permutation */
@@ -95,16 +108,6 @@ constexpr size_t
                         ? sizeof(shared_memory<S>)
                         : (sizeof(shared_memory<S>) + 127) / 128 * 128 + 64;
 template <class S> constexpr size_t SHARED_BYTES = SHARED_STRIDE<S> *S::SYSTEMS;
-
-/* Where a thread finds its entries of op(A): rows r, r + R, ... of column c,
-   and those of columns c + C, ..., and their units. */
-template <class S> struct entries {
-  const number<S::P> *at;
-  int64_t down, across; /* from a row or column of the thread to the next */
-  unsigned inside;      /* bit ii: the matrix has row ii */
-  long long conjugates; /* a sign_word */
-  double row[S::TR];    /* of R */
-};
 
 /* A thread's part of a system. */
 template <class S> struct system {
@@ -131,35 +134,10 @@ template <class S> struct system {
       sync_threads<S::WARPS>();
   }
 
-  /* The thread's entries; with R as it is now. */
-  __device__ __forceinline__ entries<S> own_entries() const {
-    entries<S> e;
-    e.at = a + r * in->by_row + c * in->by_column;
-    e.down = S::R * in->by_row;
-    e.across = S::C * in->by_column;
-    e.inside = 0;
-    e.conjugates = sign_word(in->conjugate);
-#pragma unroll
-    for (int ii = 0; ii < S::TR; ii++) {
-      e.inside |= i_of(ii) < n ? 1U << ii : 0U;
-      e.row[ii] = s->row[i_of(ii)];
-    }
-    return e;
-  }
-
-  /* The entry in the thread's place (ii, jj) of op(A); outside of it, that of
-     the unit matrix. */
-  __device__ __forceinline__ entry entry_of_a(const entries<S> &e, int ii,
-                                              int jj) const {
-    if (!(e.inside >> ii & 1) || j_of(jj) >= n)
-      return make<S::P>(i_of(ii) == j_of(jj) ? 1.0 : 0.0);
-    return conjugated(e.at[jj * e.across + ii * e.down], e.conjugates);
-  }
-
-  /* That of S = R op(A) C. */
-  __device__ __forceinline__ entry entry_of_s(const entries<S> &e, int ii,
-                                              int jj) const {
-    return scaled(entry_of_a(e, ii, jj), e.row[ii] * s->col[j_of(jj)]);
+  /* The entry of S in the thread's place (ii, jj); outside of the matrix, that
+     of the unit matrix. */
+  __device__ __forceinline__ entry entry_of_s(int ii, int jj) const {
+    return s->kept[j_of(jj)][i_of(ii)];
   }
 
   /* Combines what the threads of a row have: the result is that of row

@@ -24,7 +24,9 @@ cudaError_t launch_complex(const hone_device_systems &in, cudaStream_t stream) {
     return launch<shape<2, 8, 1, 8>, 12>(in, stream);
   if (in.n <= 16)
     return launch<shape<2, 16, 1, 16>, 12>(in, stream);
-  return launch<shape<2, 8, 4, 32>, 8>(in, stream);
+  if (in.n <= 32)
+    return launch<shape<2, 8, 4, 32>, 8>(in, stream);
+  return launch<shape<2, 32, 4, 64>, 2>(in, stream);
 }
 
 } // namespace
@@ -33,5 +35,7 @@ int hone_device_batch_launch(const hone_device_systems *s, void *stream) {
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
   if (s->count < 1)
     return HONE_OK;
+  if (s->definite && s->parts == 1 && s->n > 16)
+    return hone_device_batch_launch_definite(s, stream);
   return CALL(s->parts == 1 ? launch_real(*s, on) : launch_complex(*s, on));
 }

@@ -30,7 +30,7 @@ __device__ __forceinline__ void combine_lanes(unsigned mask, double (&v)[M],
       v[q] = op(v[q], __shfl_xor_sync(mask, v[q], by));
 }
 template <int WARPS, int M, class Op>
-__device__ __forceinline__ void combine(double (*scratch)[32], int thread,
+__device__ __forceinline__ void combine(double (*scratch)[WARPS], int thread,
                                         double (&v)[M], Op op) {
   combine_lanes<32>(ALL, v, op);
   if (WARPS == 1)

@@ -197,28 +197,34 @@ inline void hone_is_shared(const void *p) { /* dynamic, as all that is said */
 inline void hone_is_global(const void *) {}
 /* A copy reads and writes when the thread waits for it; until then there is NaN
    at its end. */
+inline void begin_copy(void *to, const void *from, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(to) % bytes != 0 ||
+      reinterpret_cast<uintptr_t>(from) % bytes != 0)
+    fail("hone_begin_copy: an address is no multiple of the size");
+  memset(to, 0xff, bytes);
+  self->copies.push_back({to, from, bytes});
+}
 inline void hone_begin_copy_16(void *to, const void *from, bool copies) {
-  if (reinterpret_cast<uintptr_t>(to) % 16 != 0 ||
-      (copies && reinterpret_cast<uintptr_t>(from) % 16 != 0))
-    fail("hone_begin_copy_16: an address is no multiple of 16");
-  memset(to, 0xff, 16);
-  self->copies.push_back({to, copies ? from : nullptr, false});
+  begin_copy(to, copies ? from : nullptr, 16);
+}
+inline void hone_begin_copy_8(void *to, const void *from) {
+  begin_copy(to, from, 8);
 }
 inline void hone_end_copy_group() {
-  self->copies.push_back({nullptr, nullptr, true});
+  self->copies.push_back({nullptr, nullptr, 0});
 }
 template <int LATEST> void hone_await_copies() {
   auto &all = self->copies;
   long groups = std::count_if(all.begin(), all.end(),
-                              [](const copy_16 &c) { return c.ends_group; });
+                              [](const late_copy &c) { return c.bytes == 0; });
   size_t done = 0;
   for (; groups > LATEST; done++) {
-    const copy_16 &c = all[done];
-    groups -= c.ends_group ? 1 : 0;
+    const late_copy &c = all[done];
+    groups -= c.bytes == 0 ? 1 : 0;
     if (c.from != nullptr)
-      memcpy(c.to, c.from, 16);
+      memcpy(c.to, c.from, c.bytes);
     else if (c.to != nullptr)
-      memset(c.to, 0, 16);
+      memset(c.to, 0, c.bytes);
   }
   all.erase(all.begin(), all.begin() + static_cast<long>(done));
 }

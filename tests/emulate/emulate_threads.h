@@ -43,10 +43,10 @@ struct operation { /* an operation of a warp, done by the last lane to arrive */
   void (*finish)(warp &w, unsigned all);
 };
 
-struct copy_16 { /* under way; from: NULL for zeros */
+struct late_copy { /* under way; from: NULL for zeros */
   void *to;
   const void *from;
-  bool ends_group;
+  size_t bytes; /* 0: it ends a group */
 };
 
 struct fiber {
@@ -56,7 +56,7 @@ struct fiber {
   const operation *waits;
   const char *where; /* what it waits for, for the report of a deadlock */
   char *stack;       /* NULL until it begins */
-  std::vector<copy_16> copies;
+  std::vector<late_copy> copies;
 #ifdef HONE_EMULATE_UCONTEXT
   ucontext_t context;
 #else

@@ -91,6 +91,34 @@ double *bat_entry(const bat *t, int64_t k, int64_t i, int64_t j) {
   return bat_a(t, k) + (i + j * t->batch.lda) * t->parts;
 }
 
+void bat_make_definite(bat *t, int64_t k, double upper) {
+  const int64_t n = t->batch.n;
+  const int parts = t->parts;
+  double *a = bat_a(t, k);
+  double *v = calloc((size_t)(n * n * parts), sizeof *v);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t l = 0; l < n; l++) {
+        const double *p = a + (i + l * n) * parts, *q = a + (j + l * n) * parts;
+        double *to = v + (i + j * n) * parts;
+        to[0] += p[0] * q[0];
+        if (parts == 2) {
+          to[0] += p[1] * q[1];
+          to[1] += p[1] * q[0] - p[0] * q[1];
+        }
+      }
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      for (int p = 0; p < parts; p++) {
+        const int64_t at = (i + j * n) * parts + p;
+        a[at] = v[at] / (double)n * (i < j ? upper : 1.0) +
+                (i == j && p == 0 ? 2.0 : 0.0);
+      }
+  for (int64_t i = 0; i < n && parts == 2; i++)
+    a[(i + i * n) * parts + 1] = 0.0;
+  free(v);
+}
+
 int64_t bat_doubles(const bat *t) {
   return t->parts * t->batch.count * t->batch.stride_x;
 }

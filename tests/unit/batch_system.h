@@ -36,6 +36,8 @@ double *bat_b(const bat *t, int64_t k);
 double *bat_x(const bat *t, int64_t k);
 /* The first part of entry (i, j) of system k's matrix, as it is stored. */
 double *bat_entry(const bat *t, int64_t k, int64_t i, int64_t j);
+/* A = A A^H / n + 2 I, of which the upper triangle is multiplied by 'upper'. */
+void bat_make_definite(bat *t, int64_t k, double upper);
 int64_t bat_doubles(const bat *t); /* of all x, padding included */
 
 /* hone_batch_solve or hone_z_batch_solve with exactly these arguments. */

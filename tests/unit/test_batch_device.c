@@ -275,12 +275,17 @@ TEST(batch_device, accepts_systems_up_to_a_condition) {
 
 TEST(batch_device, finds_determinants) {
   NEED_DEVICE();
-  for (int way = 0; way < 8; way++) {
-    static const int64_t of[] = {1, 6, 13, 40};
-    bat t = make(1 + way % 2, 6, of[way / 2], 1);
+  for (int way = 0; way < 20; way++) {
+    static const int64_t of[] = {1, 6, 13, 40, 99};
+    bat t = make(1 + way % 2, 6, of[way / 4], 1);
     hone_batch_result there[6];
     t.batch.determinants = 1;
-    for (int64_t j = 0; way % 2 == 0 && j < t.batch.n; j++)
+    if (way / 2 % 2 == 1) {
+      t.options.structure = HONE_STRUCTURE_SPD;
+      for (int64_t k = 0; k < 6; k++)
+        bat_make_definite(&t, k, 1.0);
+    }
+    for (int64_t j = 0; way % 4 == 0 && j < t.batch.n; j++)
       *bat_entry(&t, 2, 0, j) *= 1024.0; /* one that is scaled */
     CHECK_EQ_INT(bat_call(&t), HONE_OK);
     CHECK_EQ_INT(bat_on_device(&t), 6);
