@@ -61,7 +61,7 @@ int hone_report_end(const hone_solver *s, int status, double start_s,
   made->total_ms = 1e3 * (hone_now_s() - start_s);
   if (s != NULL) {
     made->tolerance = s->ladder.request.limit;
-    made->host_bytes = s->mem.peak;
+    made->host_bytes = HONE_MAX(made->host_bytes, s->mem.peak);
     made->threads = s->threads;
     made->from_device_bytes += s->arrays.host_copy.fetched;
     made->to_device_bytes += s->arrays.host_copy.stored;

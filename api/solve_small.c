@@ -230,7 +230,7 @@ bool hone_solve_small(const hone_options *o, const hone_vectors *v,
       s.ldx = v->n;
     }
     solved = solve_in(&s, a, lda, described, report);
-    report->host_bytes = solved ? mem.peak : 0;
+    report->host_bytes = mem.peak;
   }
   hone_mem_put(&mem, memory);
   hone_mem_close_arena(&mem);

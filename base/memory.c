@@ -109,6 +109,23 @@ static char *take_from_arena(hone_mem *mem, size_t bytes) {
   return memory;
 }
 
+static void free_kept(hone_mem *mem) {
+  free(head_of(take_kept(0)).raw);
+  mem->left = false;
+}
+
+/* Where there is no memory, what the process keeps is given back first. */
+static char *allocate(hone_mem *mem, size_t bytes) {
+  if (mem->alloc != NULL)
+    return mem->alloc(bytes, mem->ctx);
+  char *raw = malloc(bytes);
+  if (raw == NULL && mem->keeps) {
+    free_kept(mem);
+    raw = malloc(bytes);
+  }
+  return raw;
+}
+
 void *hone_mem_get(hone_mem *mem, size_t bytes) {
   /* Large blocks start on a huge page: a fresh factor of 64 MB then costs 32
      page faults instead of 16384. */
@@ -122,13 +139,16 @@ void *hone_mem_get(hone_mem *mem, size_t bytes) {
                      ? take_kept((int64_t)total)
                      : NULL;
   if (memory != NULL) {
+    mem->left = false;
     count(mem, (int64_t)total);
     return memory;
   }
+  if (mem->left && total >= KEPT_LEAST)
+    free_kept(mem); /* it would be held beside */
   char *raw = NULL;
   memory = take_from_arena(mem, bytes);
   if (memory == NULL) {
-    raw = mem->alloc ? mem->alloc(total, mem->ctx) : malloc(total);
+    raw = allocate(mem, total);
     if (raw == NULL)
       return refuse(mem, (int64_t)total, false);
     memory = align_up(raw + sizeof(block_head), align);
@@ -148,8 +168,12 @@ void hone_mem_put(hone_mem *mem, void *memory) {
     return;
   const block_head head = head_of(memory);
   mem->held -= head.bytes;
-  if (head.raw == NULL || keep(mem, memory))
+  if (head.raw == NULL)
     return;
+  if (keep(mem, memory)) {
+    mem->left = true;
+    return;
+  }
   if (mem->free)
     mem->free(head.raw, mem->ctx);
   else
@@ -180,7 +204,7 @@ static int64_t size_of_piece(const char *piece) {
 
 void hone_mem_open_arena(hone_mem *mem, int64_t bytes) {
   const int64_t size = bytes + ALIGNMENT;
-  if (mem->alloc != NULL || size > ARENA_MOST)
+  if (mem->alloc != NULL || size > ARENA_MOST || exceeds_limit(mem, size))
     return;
   char *piece = atomic_exchange(&kept_piece, NULL);
   if (piece != NULL && size_of_piece(piece) < size) {

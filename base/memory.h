@@ -13,8 +13,9 @@ typedef struct hone_mem {
   void *(*alloc)(size_t bytes, void *ctx); /* NULL: malloc and free are used */
   void (*free)(void *memory, void *ctx);
   void *ctx;
-  bool keeps;         /* with malloc: a large block that is freed may be kept */
-  int64_t limit;      /* the most bytes it may hold; 0: no limit */
+  bool keeps;    /* with malloc: a large block that is freed may be kept, */
+  bool left;     /* and the last one of this account was */
+  int64_t limit; /* the most bytes it may hold; 0: no limit */
   int64_t held, peak; /* bytes held now, and the most ever held */
   /* The last refusal: the bytes that the allocator did not give, or those
      that would have been held, above the limit. 0: there was none. */

@@ -194,8 +194,9 @@ static lanes componentwise(const parts *p, const many *r) {
    corrections; d is that of the last y. */
 static void refine(const parts *p, const hone_block_solve *job, side *s,
                    lanes *omega, int *corrections) {
+  const bool begins_plain = p->n >= PLAIN_FROM && job->corrections > 0;
   solve_one(p, s->c, s->y);
-  if (p->n >= PLAIN_FROM && job->corrections > 0) {
+  if (begins_plain) {
     plain_residual(p, s->c, s->y, s->r);
     solve_one(p, s->r, s->d);
     for (int64_t i = 0; i < p->m; i++)
@@ -203,7 +204,7 @@ static void refine(const parts *p, const hone_block_solve *job, side *s,
     for (int l = 0; l < SYSTEMS; l++)
       corrections[l] = 1;
   }
-  for (int step = 0;; step++) {
+  for (int step = begins_plain ? 1 : 0;; step++) {
     residual(p, s->c, s->y, s->r);
     *omega = componentwise(p, s->r);
     solve_one(p, s->r, s->d);

@@ -53,6 +53,9 @@
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = HONE_NOISE_SMALL;
+/* Statements made of a power: of the norm, and of the rows, and as many for the
+   choice that looked at numbers that were drawn. */
+enum { POWER_STATEMENTS = 4 };
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
@@ -445,6 +448,7 @@ static void bound_relative_to_x(hone_refinement *ctx,
     weights[i] =
         hone_shift(fmax(hone_abs(c->x[i]), LEAST_WEIGHT * size), e ? -e[i] : 0);
   int st = hone_probe(&probing, HONE_PROBE_POWERS, &contraction);
+  ctx->statements += POWER_STATEMENTS * contraction.power;
   *ctx->seed = probing.seed;
   ctx->passes += probing.passes;
   if (st != HONE_OK || contraction.power == 0)

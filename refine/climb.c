@@ -328,6 +328,7 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);
   c->report->host_passes += ctx.passes;
+  ladder->statements += ctx.statements;
   c->report->device_passes += ctx.device_passes;
   c->report->precision = ladder->rung[r].engine->precision;
   return st;

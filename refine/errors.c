@@ -329,7 +329,7 @@ static void set_norm_errors(const hone_refinement *ctx, hone_refined *c) {
   const long double norm_a =
       (long double)(ctx->norm_a <= DBL_MAX ? ctx->norm_a : DBL_MAX);
   const long double b =
-      hone_shiftl((long double)hone_max_abs(n, c->b), c->shift);
+      hone_shiftl(exact_size(n, c->b, hone_max_abs(n, c->b)), c->shift);
   const long double x = hone_shiftl(e->size, c->shift);
   const double computed = hone_max_abs(n, c->r);
   const bool exact = computed == 0.0 && e->componentwise <= 0.0;

@@ -42,13 +42,18 @@ static int product_exponent(const hone_refinement *ctx, const hone_entry *x,
 }
 
 /* Returns the exponent e >= 0 for which the products of A with 2^e x are not
-   all below the range in which they keep every digit; 0 where they are not. */
-static int upward_shift(const hone_refinement *ctx, const hone_entry *x) {
+   all below the range in which they keep every digit; 0 where they are not. 2^e
+   x and 2^e b stay in range: beside a b that is so large the products count for
+   nothing. */
+static int upward_shift(const hone_refinement *ctx, const hone_refined *c) {
   int top;
-  const int e = product_exponent(ctx, x, &top);
+  const int e = product_exponent(ctx, c->x, &top);
   if (e >= -SAFE_EXP)
     return 0;
-  return HONE_MIN(-e, SHIFTED_EXP - top); /* 2^e x itself stays in range */
+  const double b = hone_max_abs(ctx->f.a->n, c->b);
+  if (b > 0.0 && b <= DBL_MAX)
+    top = HONE_MAX(top, ilogb(b));
+  return HONE_MAX(HONE_MIN(-e, SHIFTED_EXP - top), 0);
 }
 
 bool hone_in_safe_range(const hone_refinement *ctx, const hone_entry *x) {
@@ -136,6 +141,8 @@ static void take_errors(void *ctx, int64_t c) {
   column->gamma = residual_gamma(columns->ctx->f.a->n, columns->accurate,
                                  columns->rough, column->digits_lost);
   hone_refined_errors(columns->ctx, column);
+  if (column->sparse && column->best == column->x) /* it was accepted so */
+    column->errors.componentwise = column->by_rows;
 }
 
 /* May a device make more rounding errors in a pass for several columns? In
@@ -208,7 +215,7 @@ static void make_pass(hone_refinement *ctx, bool accurate, bool device,
 
 static void shift_upwards(void *ctx, int64_t c) {
   const listed_columns *columns = ctx;
-  columns->list[c]->shift = upward_shift(columns->ctx, columns->list[c]->x);
+  columns->list[c]->shift = upward_shift(columns->ctx, columns->list[c]);
 }
 
 /* The shift so far becomes the whole one. A column that has to be shifted

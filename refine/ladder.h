@@ -103,6 +103,9 @@ typedef struct hone_ladder {
   const hone_entry *to_come;
   bool to_come_trans; /* op(A) = A^T */
   bool vouched_there; /* for some x, by a projection that a device took */
+  bool any_told;      /* does the report tell of a column? */
+  double plain_most; /* the largest plain omega of x accepted for sparse rows */
+  int64_t statements; /* that single columns needed, for their bounds */
   int refinements;    /* most refinements of one column without GMRES */
   hone_rung rung[HONE_MAX_RUNGS]; /* rung_count of them are used; the others are
                                      not set */

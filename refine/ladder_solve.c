@@ -38,6 +38,7 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
                        .residual_error = HONE_INF,
                        .forward_error = HONE_INF};
   if (!accepted && (lost != HONE_OK || !hone_refined_take_best(column))) {
+    out->precision = 0;
     out->status = lost != HONE_OK ? lost
                   : st == HONE_INTERRUPTED || st == HONE_CANCELLED
                       ? HONE_CANCELLED
@@ -83,7 +84,16 @@ static bool fell_back(const hone_climb *c, int64_t i) {
   return earlier;
 }
 
-static double larger_or_nan(double a, double b) { return b <= a ? a : b; }
+/* NaN is larger than any number, whichever it is. */
+static double larger_or_nan(double a, double b) {
+  return b <= a || isnan(a) ? a : b;
+}
+
+/* Raises what a report tells to that of one more column. It tells NaN before
+   the first one. */
+static void raise_told(const hone_ladder *ladder, double v, double *told) {
+  *told = ladder->any_told || !isnan(*told) ? larger_or_nan(*told, v) : v;
+}
 
 static void add_to_report(hone_climb *c, const hone_refined *refined,
                           const hone_column *column) {
@@ -94,19 +104,21 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   if (refined->verified && refined->vouched_there)
     c->ladder->vouched_there = true;
   report->accepted += column->status == HONE_OK;
-  report->sparse_columns += column->status == HONE_OK && refined->sparse;
+  if (column->status == HONE_OK && refined->sparse) {
+    report->sparse_columns++;
+    c->ladder->plain_most =
+        larger_or_nan(c->ladder->plain_most, refined->plain);
+  }
   report->iterations = HONE_MAX(report->iterations, column->iterations);
-  report->backward_error =
-      larger_or_nan(report->backward_error, column->backward_error);
-  report->normwise_error =
-      larger_or_nan(report->normwise_error, column->normwise_error);
-  report->forward_error =
-      larger_or_nan(report->forward_error, column->forward_error);
-  report->residual_error =
-      larger_or_nan(report->residual_error, column->residual_error);
+  raise_told(c->ladder, column->backward_error, &report->backward_error);
+  raise_told(c->ladder, column->normwise_error, &report->normwise_error);
+  raise_told(c->ladder, column->forward_error, &report->forward_error);
+  raise_told(c->ladder, column->residual_error, &report->residual_error);
+  c->ladder->any_told = true;
   report->digits = hone_bounds_digits(report->forward_error);
   if (column->forward_error <= DBL_MAX)
-    report->bound_failure = HONE_PROBE_FAILURE_ALL;
+    report->bound_failure = HONE_PROBE_FAILURE_ALL +
+                            HONE_PROBE_FAILURE * (double)c->ladder->statements;
 }
 
 static void begin_block(hone_ladder *ladder, hone_climb *c, const hone_entry *b,
@@ -204,7 +216,9 @@ static void add_up(const ended_columns *ended, hone_column *columns,
 }
 
 /* Takes back what was said of columns of earlier blocks, when a later one has
-   shown that A may be singular. Returns true if there was one. */
+   shown that A may be singular. Returns true if there was one. Which of them
+   were accepted by the measure for sparse rows is not known any more: all get
+   the largest plain omega of those. */
 static bool revoke(const hone_ladder *ladder, int64_t count,
                    hone_column *columns, hone_report *report) {
   const bool any = report->accepted > 0;
@@ -212,10 +226,15 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
     fill_infinite(ladder->n, ladder->bars + i * ladder->ldbars);
   for (int64_t i = 0; columns != NULL && i < count; i++)
     if (columns[i].status >= HONE_OK) {
+      if (columns[i].status == HONE_OK)
+        columns[i].backward_error =
+            larger_or_nan(columns[i].backward_error, ladder->plain_most);
       columns[i].status = HONE_ILL_CONDITIONED;
       columns[i].forward_error = HONE_INF;
       columns[i].digits = 0;
     }
+  report->backward_error =
+      larger_or_nan(report->backward_error, ladder->plain_most);
   report->accepted = report->digits = report->sparse_columns = 0;
   report->forward_error = HONE_INF;
   report->bound_failure = 0.0;
@@ -244,6 +263,9 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
   ladder->vouched_there = false;
+  ladder->any_told = false;
+  ladder->plain_most = 0.0;
+  ladder->statements = 0;
   int st = hone_ladder_reserve(ladder, HONE_MIN(nrhs, ladder->block));
   if (st != HONE_OK)
     return st;

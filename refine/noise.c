@@ -11,6 +11,8 @@
 #include <float.h>
 #include <math.h>
 
+/* Statements made by a sample: of the norm, and of the rows. */
+enum { STATEMENTS = 2 };
 /* Squares that underflow are negligible in a sum of squares from here on. */
 static const double SQUARES_LEAST = 1e-260, SQUARES_MOST = 1e300;
 /* An entry below this part of the largest one is lost in the arithmetic of
@@ -175,6 +177,7 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
                               shift, NULL);
   if (st == HONE_OK) {
     take_noise(ctx, contraction, weights, z, k, c, norm);
+    ctx->statements += STATEMENTS;
     c->den_lost = true;
   }
   return st;

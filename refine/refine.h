@@ -78,7 +78,8 @@ typedef struct hone_refined {
   hone_column_state state;
   bool only_slow; /* given up on only because it was too slow */
   bool sparse;    /* accepted by the measure for sparse rows (sparse.h), */
-  double plain;   /* where the componentwise backward error was this */
+  double plain;   /* where the componentwise backward error was this; */
+  double by_rows; /* omega by that measure, of the best x */
   char why[80];   /* why it was given up on, on this rung */
   /* Error bounds of the accepted x, set by bounds.c: */
   bool error_estimated;
@@ -146,6 +147,7 @@ typedef struct hone_refinement {
   hone_bounding *bounding;     /* for bounds.c: one for each column */
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
+  int64_t statements; /* by random vectors for single columns; added to */
 } hone_refinement;
 
 /* The exponents of the scaling of x: those of C, or of R for A^T; NULL: S = A.

@@ -161,7 +161,7 @@ static bool take_normwise_best(hone_refined *column) {
 static bool may_improve(const hone_refinement *ctx, double omega, double last,
                         hone_refined *c) {
   if (omega <= ctx->limit) {
-    c->errors.componentwise = omega;
+    c->errors.componentwise = c->by_rows = omega;
     c->best = c->x;
     c->best_errors = c->errors;
     c->state = HONE_COLUMN_ACCEPTED;
@@ -239,9 +239,9 @@ static bool is_used(const hone_refinement *ctx) {
 }
 
 bool hone_sparse_meets_limit(hone_refinement *ctx, hone_refined *column) {
-  double last = 0.0;                  /* no correction follows */
-  const double plain = column->plain; /* of the best x so far, if */
-  const bool sparse = column->sparse; /* it was accepted so */
+  double last = 0.0; /* no correction follows */
+  const double plain = column->plain, by_rows = column->by_rows;
+  const bool sparse = column->sparse; /* was the best x so far accepted so? */
   if (!is_used(ctx) || column->digits_lost || column->x_is_zero ||
       !(column->errors.normwise <= SPARSE_NORMWISE))
     return false;
@@ -249,6 +249,7 @@ bool hone_sparse_meets_limit(hone_refinement *ctx, hone_refined *column) {
   if (column->best == column->x)
     return true;
   column->plain = plain;
+  column->by_rows = by_rows;
   column->sparse = sparse;
   return false;
 }

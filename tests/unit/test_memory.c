@@ -287,6 +287,52 @@ TEST(memory, of_factors_is_kept_until_it_is_released) {
   mp_discard(&p);
 }
 
+/* A block that an account has left is not held beside a larger one. */
+TEST(memory, that_is_kept_makes_room_for_more) {
+  hone_mem mem = {.keeps = true}, other = {.keeps = true};
+  (void)hone_release_kept();
+  hone_mem_put(&mem, hone_mem_get(&mem, (size_t)8 << 20));
+  CHECK_LE((int64_t)8 << 20, hone_mem_kept());
+  hone_mem_put(&mem, hone_mem_get(&mem, 1000));
+  void *others = hone_mem_get(&other, (size_t)16 << 20);
+  CHECK_LE((int64_t)8 << 20, hone_mem_kept());
+  void *large = hone_mem_get(&mem, (size_t)16 << 20);
+  CHECK_EQ_INT(hone_mem_kept(), 0);
+  hone_mem_put(&mem, large);
+  hone_mem_put(&other, others);
+  (void)hone_release_kept();
+}
+
+/* The piece of small systems is not above the limit, either. */
+TEST(memory, of_the_arena_is_within_the_limit) {
+  hone_mem mem = {.limit = 10000};
+  hone_mem_open_arena(&mem, 20000);
+  CHECK(mem.arena == NULL);
+  hone_mem_close_arena(&mem);
+  hone_mem_open_arena(&mem, 5000);
+  CHECK(mem.arena != NULL);
+  hone_mem_close_arena(&mem);
+}
+
+/* Kernels try this one first, and hold more than what solves it. */
+TEST(memory, of_an_attempt_is_told) {
+  enum { N = 96 };
+  heap h;
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report r = HONE_REPORT_INIT;
+  double *a = sup_filled(N * N, 0.0), b[N], x[N];
+  for (int64_t i = 0; i < N; i++) {
+    b[i] = 1.0;
+    for (int64_t j = 0; j < N; j++)
+      a[i + j * N] = 1.0 / (double)(i + j + 1);
+  }
+  o.device = HONE_DEVICE_CPU;
+  mp_use_heap(&o, &h);
+  (void)hone_solve(N, 1, a, N, b, N, x, N, &o, &r);
+  CHECK_EQ_INT(r.host_bytes, h.peak);
+  sup_free(a);
+}
+
 TEST(memory, needed_grows_with_the_order_and_does_not_overflow) {
   int64_t last_single = 0, last_double = 0;
   hone_options o = HONE_OPTIONS_INIT;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What reports and columns tell where several measures, columns or ways of
+   solving meet: found by readers, each was told wrong once. */
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include "api/hone.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hone_options on_cpu(void) {
+  hone_options o = HONE_OPTIONS_INIT;
+  o.device = HONE_DEVICE_CPU;
+  o.deterministic = 1;
+  return o;
+}
+
+/* Two blocks, of which the second has entries of 2^-300. */
+static const double U = 0x1p-300;
+static void fill_blocks(double *a) {
+  const double v[25] = {4, -2, -6, 0, 0, -1,    0,     -7, 0, 0, -3,    6,    5,
+                        0, 0,  0,  0, 0, 3 * U, 5 * U, 0,  0, 0, 7 * U, 2 * U};
+  memcpy(a, v, sizeof v);
+}
+
+/* A column that is accepted for sparse rows is told by that measure, though its
+   x is measured anew for its bound. */
+TEST(told_columns, of_sparse_rows_keep_their_backward_error) {
+  double a[25], b[5] = {-1, 0, -7}, x[5];
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu();
+  fill_blocks(a);
+  CHECK_EQ_INT(hone_solve(5, 1, a, 5, b, 5, x, 5, &o, &r), HONE_OK);
+  CHECK_EQ_INT(r.sparse_columns, 1);
+  CHECK_LE(r.backward_error, r.tolerance);
+}
+
+/* Columns that need random vectors of their own add to the probability. */
+TEST(told_columns, add_to_the_probability_of_a_failure) {
+  enum { M = 100 };
+  double a[25], *b = sup_filled(5 * M, 0.0), *x = sup_filled(5 * M, 0.0);
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu();
+  sup_rng rng = {7};
+  fill_blocks(a);
+  for (int k = 0; k < M; k++)
+    for (int i = 0; i < 3; i++)
+      b[k * 5 + i] = sup_normal(&rng);
+  CHECK_EQ_INT(hone_solve(5, M, a, 5, b, 5, x, 5, &o, &r), HONE_OK);
+  CHECK(r.host_passes > M); /* each column is probed */
+  CHECK_LE(1e-9 + M * 2 * 5e-12, r.bound_failure);
+  CHECK_LE(r.bound_failure, 1e-8);
+  sup_free(b);
+  sup_free(x);
+}
+
+/* Coefficients of p v - q u = 1, by Euclid. */
+static void find_coefficients(long p, long q, long *u, long *v) {
+  long r0 = p, r1 = q, u0 = 1, u1 = 0, v0 = 0, v1 = 1;
+  while (r1 != 0) {
+    const long k = r0 / r1, r = r0 - k * r1, s = u0 - k * u1, t = v0 - k * v1;
+    r0 = r1, r1 = r, u0 = u1, u1 = s, v0 = v1, v1 = t;
+  }
+  *u = u0;
+  *v = v0;
+}
+
+/* A block of two rows that is nearly singular beside a triangle of blocks whose
+   right-hand sides, all but the last one, do not see it. */
+static void fill_late(int64_t n, int64_t m, unsigned seed, double *a,
+                      double *b) {
+  srand(seed);
+  long u, v;
+  const long p = (1L << (24 + seed % 4)) + rand() % (1 << 20) * 2 + 1;
+  const long q = p + 2 + rand() % 50 * 2;
+  find_coefficients(p, q, &u, &v);
+  a[0] = (double)p;
+  a[n] = (double)q;
+  a[1] = (double)-v;
+  a[n + 1] = (double)u;
+  for (int64_t i = 2; i < n; i++)
+    for (int64_t j = 2; j < n; j++) {
+      const int64_t of_i = (i - 2) / 4, of_j = (j - 2) / 4;
+      if (of_j == of_i || (of_j > of_i && rand() % 4 == 0))
+        a[i + j * n] = (rand() % 2001 - 1000) * 16384.0;
+    }
+  for (int64_t k = 0; k < m; k++) {
+    const int64_t e = 2 + rand() % (n - 2);
+    for (int64_t i = 0; i < n; i++)
+      b[i + k * n] = k < m - 1 ? a[i + e * n] / 3.0 : rand() / 2147483647.0;
+  }
+}
+
+/* max_i |b - A x|_i / (|A| |x| + |b|)_i in long double, which is enough for one
+   of about 1. */
+static double plain_omega(int64_t n, const double *a, const double *b,
+                          const double *x) {
+  double omega = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    long double r = (long double)b[i], den = fabsl(r);
+    for (int64_t j = 0; j < n; j++) {
+      const long double p = (long double)a[i + j * n] * (long double)x[j];
+      r -= p;
+      den += fabsl(p);
+    }
+    if (den > 0.0L)
+      omega = fmax(omega, (double)(fabsl(r) / den));
+  }
+  return omega;
+}
+
+/* What was told of earlier columns and is taken back is no measure for sparse
+   rows any more. */
+TEST(told_columns, that_are_taken_back_tell_a_plain_backward_error) {
+  enum { N = 66, M = 129 };
+  double *a = sup_filled(N * N, 0.0), *b = sup_filled(N * M, 0.0);
+  double *x = sup_filled(N * M, 0.0);
+  hone_column column[M];
+  hone_options o = on_cpu();
+  o.columns = column;
+  o.factor_precision = HONE_FACTOR_SINGLE;
+  o.structure = HONE_STRUCTURE_GENERAL;
+  fill_late(N, M, 2868, a, b);
+  (void)hone_solve(N, M, a, N, b, N, x, N, &o, NULL);
+  for (int k = 0; k < M; k++) {
+    const double omega = plain_omega(N, a, b + k * N, x + k * N);
+    ct_note("column %d, status %d", k, (int)column[k].status);
+    if (column[k].status == HONE_ILL_CONDITIONED)
+      CHECK_LE(omega, column[k].backward_error * (1.0 + 1e-10) + 1e-15);
+  }
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
+}
+
+/* Moduli of subnormal numbers are told exactly. */
+TEST(told_columns, of_subnormal_numbers_have_their_residual) {
+  double complex a = CMPLX(-3 * 0x1p-1074, -2 * 0x1p-1074);
+  double complex b = CMPLX(2 * 0x1p-1074, -2 * 0x1p-1074), x;
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu();
+  o.criterion = HONE_CRITERION_RESIDUAL;
+  o.tolerance = 9.5e-17;
+  const int st =
+      hone_z_solve(1, 1, (void *)&a, 1, (void *)&b, 1, (void *)&x, 1, &o, &r);
+  const long double re = 2.0L + 3.0L * creall(x) - 2.0L * cimagl(x);
+  const long double im = -2.0L + 3.0L * cimagl(x) + 2.0L * creall(x);
+  const double residual = (double)(hypotl(re, im) / hypotl(2.0L, 2.0L));
+  CHECK_EQ_INT(st, HONE_OK);
+  CHECK_LE(residual * (1.0 - 1e-3), o.tolerance);
+  CHECK_LE(residual * (1.0 - 1e-3), r.residual_error);
+}
+
+/* b is not shifted out of range with a tiny x0. */
+TEST(told_columns, begin_with_an_x0_far_below_b) {
+  double complex a = CMPLX(0x1p-923, 0x1p-922), x[2];
+  double complex b[2] = {CMPLX(0x1p218, 0x1p218), 0x1p-900};
+  double complex x0[2] = {0x1p-32, 0x1p22};
+  hone_column column[2];
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu();
+  o.columns = column;
+  o.x0 = (double *)(void *)x0;
+  o.ldx0 = 1;
+  (void)hone_z_solve(1, 2, (void *)&a, 1, (void *)b, 1, (void *)x, 1, &o, &r);
+  for (int k = 0; k < 2; k++) {
+    ct_note("column %d, status %d", k, (int)column[k].status);
+    CHECK(!isnan(column[k].residual_error));
+    CHECK_LE(column[k].normwise_error, r.normwise_error);
+  }
+}
+
+TEST(told_columns, have_no_more_corrections_than_allowed) {
+  enum { N = 64 };
+  double *a = sup_filled(N * N, 0.0), b[N], x[N];
+  sup_rng rng = {3};
+  for (int k = 0; k < 40; k++) {
+    hone_options o = on_cpu();
+    hone_report r = HONE_REPORT_INIT;
+    sup_random(&rng, N, N, a, N);
+    sup_random(&rng, N, 1, b, N);
+    o.deterministic = 0; /* or kernels for small orders are left out */
+    o.max_iterations = 1;
+    o.tolerance = 3e-17 + 1e-18 * k;
+    (void)hone_solve(N, 1, a, N, b, N, x, N, &o, &r);
+    ct_note("tolerance %g: %s", o.tolerance, r.path);
+    CHECK_LE(r.iterations, 1);
+  }
+  sup_free(a);
+}
+
+/* "0: none" */
+TEST(told_columns, without_an_x_have_no_precision) {
+  double a[4] = {1e-300, 2e-300, 3e-300, 1e-300}, b[2] = {1e100, 1e100}, x[2];
+  hone_column column = {.precision = 7};
+  hone_options o = on_cpu();
+  o.columns = &column;
+  CHECK_EQ_INT(hone_solve(2, 1, a, 2, b, 2, x, 2, &o, NULL), HONE_OVERFLOW);
+  CHECK_EQ_INT(column.precision, 0);
+}
