@@ -5,6 +5,7 @@
 #include "api/guest.h"
 #include "api/solver.h"
 #include "base/cpus.h"
+#include "base/probe_factor.h"
 #include "base/text.h"
 
 #include <stdatomic.h>
@@ -116,7 +117,8 @@ static int check_stride(const hone_batch *b, int64_t stride, const char *name,
 
 /* Where there are no lists and no orders, the arguments of the first system are
    those of all. */
-int hone_batch_check(hone_batch_call *call, hone_report *report) {
+int hone_batch_check(hone_batch_call *call, hone_batch_result **results,
+                     hone_report *report) {
   const hone_batch *b = &call->batch;
   int st = hone_check_sizes(b->orders ? 0 : b->n, b->nrhs, report);
   if (st == HONE_OK && b->a_list == NULL)
@@ -139,8 +141,9 @@ int hone_batch_check(hone_batch_call *call, hone_report *report) {
                     (!call->solves || (b->nrhs > 0 && hone_batch_all_apart(b)));
   }
   call->devices = hone_device_memory_exists();
-  return st == HONE_OK && call->solves ? hone_batch_check_solutions(b, report)
-                                       : st;
+  if (st == HONE_OK && call->solves)
+    st = hone_batch_check_solutions(b, report);
+  return st == HONE_OK ? hone_batch_check_outputs(call, results, report) : st;
 }
 
 static int check_options(const hone_options *o, hone_report *report) {
@@ -160,15 +163,18 @@ static bool is_worse(int st, int than) {
   return than == HONE_OK ? st != HONE_OK : than > 0 && st < 0;
 }
 
-/* Takes over the worst of all results. */
-static void report_worst(const hone_batch_result *worst, hone_report *report) {
+/* Takes over the worst of all results. Factors have no errors. */
+static void report_worst(const hone_batch_call *call,
+                         const hone_batch_result *worst, hone_report *report) {
+  report->rcond = worst->rcond;
+  report->iterations = worst->iterations;
+  report->precision = worst->precision;
+  if (!call->solves)
+    return;
   report->backward_error = worst->backward_error;
   report->normwise_error = worst->normwise_error;
   report->residual_error = worst->residual_error;
   report->forward_error = worst->forward_error;
-  report->rcond = worst->rcond;
-  report->iterations = worst->iterations;
-  report->precision = worst->precision;
   report->digits = worst->digits;
 }
 
@@ -190,6 +196,37 @@ static int32_t as_count(int64_t v) {
   return v <= INT32_MAX ? (int32_t)v : INT32_MAX;
 }
 
+/* Keeps the error of this system's matrix. */
+static void keep_fault(const hone_batch_call *call, int64_t k) {
+  const hone_batch_result *r = &call->results[k];
+  hone_batch_kept *kept = call->kept;
+  if (kept == NULL || !call->factors)
+    return;
+  kept->fault[k] = (hone_batch_fault){r->status, r->row, r->col};
+  kept->faults -= r->status >= HONE_OK; /* all were errors before */
+}
+
+/* Is there a system with a bound on the error of its x? */
+static bool states_bounds(const hone_batch_call *call) {
+  return call->solves && call->batch.nrhs > 0 &&
+         (call->in_blocks > 0 || atomic_load(&call->bounded));
+}
+
+static void report_path(const hone_batch_call *call, hone_report *report) {
+  const long long count = call->batch.count;
+  char device[64] = "";
+  if (call->on_device > 0 && call->sharing > 1)
+    snprintf(device, sizeof device, "%lld on %d devices, ",
+             (long long)call->on_device, call->sharing);
+  else if (call->on_device > 0)
+    snprintf(device, sizeof device, "%lld on the device, ",
+             (long long)call->on_device);
+  snprintf(report->path, sizeof report->path,
+           "batch of %lld: %s%lld in blocks, %lld alone", count, device,
+           (long long)(call->in_blocks - call->on_device),
+           count - (long long)call->in_blocks);
+}
+
 /* Sums up all results; returns the status of the call. Where a device has
    solved all systems, its results are not read once more. */
 static int sum_up(hone_batch_call *call, hone_report *report) {
@@ -203,26 +240,18 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
     hone_batch_add_result(r, &sum);
     if (r->status < 0)
       refuse_columns(call, k, r->status);
+    keep_fault(call, k);
     accepted += r->status == HONE_OK;
     if (is_worse(r->status, st)) {
       st = r->status;
       worst = k;
     }
   }
-  report_worst(&sum, report);
-  report->accepted = as_count(accepted * b->nrhs);
+  report_worst(call, &sum, report);
+  report->accepted = as_count(accepted * b->nrhs + atomic_load(&call->partly));
+  report->bound_failure = states_bounds(call) ? HONE_PROBE_FAILURE_ALL : 0.0;
   report->sparse_columns = as_count(atomic_load(&call->sparse));
-  char device[64] = "";
-  if (call->on_device > 0 && call->sharing > 1)
-    snprintf(device, sizeof device, "%lld on %d devices, ",
-             (long long)call->on_device, call->sharing);
-  else if (call->on_device > 0)
-    snprintf(device, sizeof device, "%lld on the device, ",
-             (long long)call->on_device);
-  snprintf(report->path, sizeof report->path,
-           "batch of %lld: %s%lld in blocks, %lld alone", (long long)b->count,
-           device, (long long)(call->in_blocks - call->on_device),
-           (long long)(b->count - call->in_blocks));
+  report_path(call, report);
   if (worst >= 0 && st != HONE_CANCELLED && st != HONE_NO_MEMORY)
     hone_reason_add(report, "system %lld of %lld: %s", (long long)worst,
                     (long long)b->count, hone_status_text(st));
@@ -309,6 +338,9 @@ static int run(hone_batch_call *call, hone_report *report) {
   const bool here = call->on_device < call->batch.count;
   if (st == HONE_OK && here && !hone_batch_make_results(call))
     st = HONE_NO_MEMORY;
+  if (st == HONE_OK && call->kept != NULL && !call->factors &&
+      call->kept->faults > 0)
+    hone_batch_begin_results(call);
   if (st == HONE_OK && here)
     solve_here(call, by_blocks);
   if (call->kept == NULL) {
@@ -355,18 +387,10 @@ int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
   report->n = b->n;
   report->nrhs = call->solves ? b->nrhs : 0;
   report->tolerance = call->limit;
-  report->digits = 16;
+  report->digits = call->solves ? 16 : 0;
   call->in_blocks = call->on_device = 0;
   call->worst_there = hone_batch_best();
-  if (b->count == 0)
-    return HONE_OK;
-  bool usable = true;
-  int st = hone_batch_check_outputs(call, results, report, &usable);
-  if (st != HONE_OK) {
-    hone_batch_refuse(b, st, usable ? results : NULL);
-    return st;
-  }
-  return run_with(call, results, report);
+  return b->count > 0 ? run_with(call, results, report) : HONE_OK;
 }
 
 int hone_batch_take_options(hone_batch_call *call, const hone_options *options,
@@ -393,6 +417,8 @@ void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers) {
   atomic_store(&call->ended, 0);
   atomic_store(&call->stop, false);
   atomic_store(&call->sparse, 0);
+  atomic_store(&call->partly, 0);
+  atomic_store(&call->bounded, false);
 }
 
 void hone_batch_end(const hone_batch_call *call, int st, double start_s,
@@ -417,7 +443,7 @@ static int solve_once(hone_guest *guest, hone_batch_call *call,
   if (st == HONE_OK)
     st = hone_batch_take_options(call, options, made);
   if (st == HONE_OK)
-    st = hone_batch_check(call, made);
+    st = hone_batch_check(call, &results, made);
   if (st != HONE_OK && counted)
     hone_batch_refuse(&call->batch, st, results);
   if (st != HONE_OK)

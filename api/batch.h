@@ -20,6 +20,12 @@ typedef struct hone_member {
   hone_entry *x;
 } hone_member;
 
+/* The error that a matrix has, which its systems get from every solve. */
+typedef struct hone_batch_fault {
+  int32_t status; /* >= 0: none */
+  int32_t row, col;
+} hone_batch_fault;
+
 /* The part of a batch solver that outlives a call. */
 typedef struct hone_batch_kept {
   int64_t blocks;    /* their number; */
@@ -27,7 +33,10 @@ typedef struct hone_batch_kept {
   hone_block *block; /* with their factors, */
   char *memory;      /* which are here */
   int64_t count;
-  hone_solver **alone; /* count; NULL where a block has served so far */
+  hone_solver **alone;     /* count; NULL where a block has served so far. What
+                              they hold counts in the memory of the calls */
+  hone_batch_fault *fault; /* count, */
+  int64_t faults;          /* of which so many are errors */
 } hone_batch_kept;
 
 typedef struct hone_batch_call {
@@ -54,6 +63,8 @@ typedef struct hone_batch_call {
   _Atomic int64_t ended;  /* systems that are done, for progress */
   _Atomic bool stop;      /* begin nothing more */
   _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
+  _Atomic int64_t partly; /* columns accepted of systems that are not solved */
+  _Atomic bool bounded;   /* a bound was stated of a system that was alone */
   bool begun;        /* every result is that of its system, or HONE_CANCELLED */
   bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
   int64_t on_device; /* systems that a device has solved, or several, */
@@ -100,7 +111,8 @@ hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
                                     const hone_member *m);
 /* The seed for block number 'block', which has systems of order n. */
 uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
-/* Makes all results those of systems that are not solved yet. */
+/* Makes all results those of systems that are not solved yet, or whose matrix
+   has had an error when it was factored. */
 void hone_batch_begin_results(hone_batch_call *call);
 /* Makes room for the results if there is none; they are not begun. Returns
    false if there is no memory. */
@@ -127,17 +139,22 @@ int hone_batch_device(hone_batch_call *call);
    HONE_NO_MEMORY where there is no room for a block: then nothing was done. */
 int hone_batch_blocks(hone_batch_call *call);
 
+/* Memory for this call. Where none is left, the solvers of single systems that
+   are kept give way: they are made again when they are needed. */
+void *hone_batch_memory(hone_batch_call *call, size_t bytes);
+/* Destroys these solvers. */
+void hone_batch_drop_alone(hone_batch_call *call);
+
 /* Solves the rest, one by one, or several at once on one thread each. */
 void hone_batch_rest(hone_batch_call *call);
 
 /* Checks that may fail with HONE_BAD_OVERLAP (batch_overlap.c): x of several
    systems; x and an array that all systems share; and what a call writes beside
-   x: *usable becomes false if the results are not to be written. */
+   x: *results becomes NULL if they are not to be written. */
 int hone_batch_check_solutions(const hone_batch *b, hone_report *report);
 int hone_batch_check_shared(const hone_batch_call *call, hone_report *report);
 int hone_batch_check_outputs(const hone_batch_call *call,
-                             const hone_batch_result *results,
-                             hone_report *report, bool *usable);
+                             hone_batch_result **results, hone_report *report);
 /* Do all x lie apart from all a, and from all b or in their places? */
 bool hone_batch_all_apart(const hone_batch *b);
 
@@ -148,8 +165,10 @@ int hone_batch_take(const hone_batch *from, hone_batch *to,
                     hone_report *report);
 int hone_batch_take_options(hone_batch_call *call, const hone_options *options,
                             hone_report *report);
-/* Checks the arrays that this call reads and writes. */
-int hone_batch_check(hone_batch_call *call, hone_report *report);
+/* Checks the arrays that this call reads and writes. *results becomes NULL if
+   they are not to be written. */
+int hone_batch_check(hone_batch_call *call, hone_batch_result **results,
+                     hone_report *report);
 /* Begins a call whose options are known: its clock and its thread. */
 void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers);
 /* Does the work, fills the results (NULL: there are none) and the report.

@@ -16,8 +16,11 @@ typedef struct rest {
   hone_batch_call *call;
   int64_t *list;
   int64_t count;
-  hone_options options; /* of one system, but for its columns and deadline */
-  _Atomic int64_t most_bytes; /* that one system has held */
+  hone_options options;  /* of one system, but for its columns, deadline and
+                            memory */
+  bool several;          /* of them at once: then the bytes are counted */
+  _Atomic int64_t grown; /* that kept solvers hold, and did not hold before */
+  _Atomic int64_t most_bytes; /* and that one system has held beside these */
 } rest;
 
 /* The pivot or the place of NaN, as far as an int32_t goes. */
@@ -43,11 +46,22 @@ static void take_report(const hone_report *from, hone_batch_result *r) {
     take_places(from, r);
 }
 
+/* Notes that so many bytes were held beside what the call holds and keeps. */
 static void note_bytes(rest *all, int64_t bytes) {
+  hone_mem *mem = &all->call->mem;
   int64_t most = atomic_load(&all->most_bytes);
+  if (!all->several)
+    mem->peak = HONE_MAX(mem->peak, mem->held + bytes);
   while (bytes > most &&
          !atomic_compare_exchange_weak(&all->most_bytes, &most, bytes))
     ;
+}
+
+/* The bytes that a system may hold beside these; 0: there is no limit. */
+static int64_t room_beside(const rest *all, int64_t bytes) {
+  const hone_mem *mem = &all->call->mem;
+  return mem->limit > 0 ? HONE_MAX(mem->limit - mem->held - bytes, (int64_t)1)
+                        : 0;
 }
 
 /* A system, and copies in host memory of those of its arrays that lie on a
@@ -55,7 +69,8 @@ static void note_bytes(rest *all, int64_t bytes) {
 typedef struct placed {
   hone_member m;
   int64_t lda, ldb, ldx;
-  hone_mem mem; /* of the copies */
+  hone_mem mem;   /* of the copies, */
+  int64_t copied; /* which have so many bytes when the system is solved */
   hone_entry *copy;
   hone_entry *x_there; /* where x belongs; NULL: it is in its place */
   hone_device_memory x_place;
@@ -169,6 +184,39 @@ static void add_determinant(rest *all, placed *p, hone_batch_result *r) {
     r->det_im = -r->det_im;
 }
 
+/* The bytes that the system's solver holds, if there is one. */
+static int64_t kept_bytes(const hone_batch_call *call, int64_t k) {
+  return call->kept != NULL && call->kept->alone[k] != NULL
+             ? call->kept->alone[k]->mem.held
+             : 0;
+}
+
+static void drop_alone(hone_batch_call *call, int64_t k) {
+  call->mem.held -= kept_bytes(call, k);
+  hone_solver_destroy(&call->kept->alone[k]);
+}
+
+void hone_batch_drop_alone(hone_batch_call *call) {
+  for (int64_t k = 0; call->kept->alone != NULL && k < call->kept->count; k++)
+    drop_alone(call, k);
+}
+
+void *hone_batch_memory(hone_batch_call *call, size_t bytes) {
+  void *memory = hone_mem_get(&call->mem, bytes);
+  if (memory != NULL || call->kept == NULL)
+    return memory;
+  hone_batch_drop_alone(call);
+  return hone_mem_get(&call->mem, bytes);
+}
+
+/* Lets a solver that is kept take as much memory as there is now. */
+static void continue_alone(const rest *all, hone_solver *solver) {
+  hone_mem *mem = &solver->mem;
+  if (mem->limit > 0)
+    mem->limit = mem->held + room_beside(all, 0);
+  mem->peak = mem->held;
+}
+
 /* The solver of a system of a batch that is kept, which is made when a block
    does not serve. */
 static int keep_alone(const rest *all, int64_t k, const hone_member *m,
@@ -176,17 +224,20 @@ static int keep_alone(const rest *all, int64_t k, const hone_member *m,
   hone_batch_call *call = all->call;
   hone_solver **solver = &call->kept->alone[k];
   hone_options options = all->options;
-  int st = HONE_OK;
-  if (*solver != NULL && !call->factors)
+  if (!call->factors && call->kept->fault[k].status < HONE_OK)
+    return call->kept->fault[k].status;
+  if (*solver != NULL) {
+    continue_alone(all, *solver);
     return HONE_OK;
+  }
   options.trans = HONE_NO_TRANS; /* belongs to a solve */
   options.columns = NULL;
-  if (*solver == NULL)
-    st = hone_solver_create(solver, m->n, &options);
+  options.memory_limit_bytes = room_beside(all, 0);
+  int st = hone_solver_make(solver, m->n, &options, &report->host_bytes);
   report->status = st;
   if (st == HONE_OK)
     st = hone_solver_factor(*solver, m->a, call->batch.lda, report);
-  if (st != HONE_OK) /* the next solve finds the same error again */
+  if (st != HONE_OK)
     hone_solver_destroy(solver);
   return st;
 }
@@ -211,6 +262,42 @@ static int solve_system(const rest *all, int64_t k, const placed *p,
                            m->x, b->ldx, &own, report);
 }
 
+/* Counts what the results of systems do not tell. */
+static void count_columns(hone_batch_call *call, int st,
+                          const hone_report *report) {
+  atomic_fetch_add(&call->sparse, report->sparse_columns);
+  if (st > HONE_OK)
+    atomic_fetch_add(&call->partly, report->accepted);
+  if (st >= HONE_OK && report->bound_failure > 0.0)
+    atomic_store(&call->bounded, true);
+}
+
+/* Is there a limit below which solvers make room for each other? */
+static bool makes_room(const hone_batch_call *call) {
+  return call->kept != NULL && !call->factors && call->mem.limit > 0;
+}
+
+/* Solves the system, and counts what its solver keeps. One that only this solve
+   has needed is not kept where there is a limit. */
+static int solve_counted(rest *all, int64_t k, placed *p, hone_options *options,
+                         hone_report *report) {
+  hone_batch_call *call = all->call;
+  const int64_t before = kept_bytes(call, k);
+  hone_report_begin(report, p->m.n, call->batch.nrhs);
+  options->memory_limit_bytes = room_beside(all, p->copied);
+  const int st = solve_system(all, k, p, options, report);
+  const int64_t after = kept_bytes(call, k), grown = after - before;
+  if (all->several)
+    atomic_fetch_add(&all->grown, grown);
+  else
+    call->mem.held += grown;
+  note_bytes(all, p->copied + HONE_MAX(report->host_bytes - after, (int64_t)0));
+  if (makes_room(call) && before == 0)
+    drop_alone(call, k);
+  p->mem.held = call->mem.held + p->copied;
+  return st;
+}
+
 static void solve_alone(rest *all, int64_t k) {
   hone_batch_call *call = all->call;
   const hone_batch *b = &call->batch;
@@ -224,19 +311,21 @@ static void solve_alone(rest *all, int64_t k) {
     options.deadline_s = fmax(call->watch.deadline_s - hone_now_s(), 1e-9);
   hone_report_begin(&report, p.m.n, b->nrhs);
   int st = bring(all, &p);
-  const int64_t copied = p.mem.held - call->mem.held;
-  if (options.memory_limit_bytes > 0)
-    options.memory_limit_bytes =
-        HONE_MAX(options.memory_limit_bytes - copied, (int64_t)1);
+  p.copied = p.mem.held - call->mem.held;
   if (st == HONE_OK)
-    st = solve_system(all, k, &p, &options, &report);
+    st = solve_counted(all, k, &p, &options, &report);
+  else
+    note_bytes(all, p.copied);
+  if (st == HONE_NO_MEMORY && makes_room(call)) {
+    hone_batch_drop_alone(call);
+    st = solve_counted(all, k, &p, &options, &report);
+  }
   report.status = st;
   take_report(&report, &call->results[k]);
-  note_bytes(all, copied + report.host_bytes);
-  atomic_fetch_add(&call->sparse, report.sparse_columns);
   if (b->determinants && call->factors && p.m.n > 0)
     add_determinant(all, &p, &call->results[k]);
   call->results[k].status = st = bring_back(all, &p, st);
+  count_columns(call, st, &report);
   if (b->determinants && call->factors && p.m.n == 0 && st == HONE_OK) {
     call->results[k].log_abs_det = call->results[k].det_im = 0.0;
     call->results[k].det_re = 1.0;
@@ -277,17 +366,25 @@ static void give_up(hone_batch_call *call) {
       call->results[k].status = HONE_NO_MEMORY;
 }
 
+/* Counts what several threads have held at most, and what is kept. */
+static void count_memory(rest *all, int threads) {
+  hone_mem *mem = &all->call->mem;
+  mem->held += atomic_load(&all->grown);
+  mem->peak =
+      HONE_MAX(mem->peak, mem->held + threads * atomic_load(&all->most_bytes));
+}
+
 void hone_batch_rest(hone_batch_call *call) {
   hone_mem *mem = &call->mem;
   /* The caller's memory functions need not bear several threads, and one
      system at a time may take all that is left of the limit. */
   const bool several = mem->alloc == NULL && mem->limit == 0;
   const int threads = several ? call->threads : 1;
-  rest all = {.call = call, .options = call->options};
+  rest all = {.call = call, .options = call->options, .several = several};
   const int64_t left = call->batch.count - call->in_blocks;
   if (left == 0)
     return;
-  all.list = hone_mem_get(mem, (size_t)left * sizeof *all.list);
+  all.list = hone_batch_memory(call, (size_t)left * sizeof *all.list);
   if (all.list == NULL) {
     give_up(call);
     return;
@@ -297,20 +394,18 @@ void hone_batch_rest(hone_batch_call *call) {
      there: hone_solve chooses. */
   if (call->there)
     all.options.device = HONE_DEVICE_AUTO;
-  if (mem->limit > 0)
-    all.options.memory_limit_bytes =
-        HONE_MAX(mem->limit - mem->held, (int64_t)1);
   list_rest(&all, true);
   all.options.threads = 1;
   atomic_store(&call->next, 0);
   if (all.count > 0)
     hone_pool_run(several ? call->pool : NULL, threads, work, &all);
-  mem->peak = HONE_MAX(mem->peak, mem->held + threads * all.most_bytes);
+  if (several)
+    count_memory(&all, threads);
+  all.several = false;
   list_rest(&all, false);
   all.options.threads = call->options.threads;
   atomic_store(&call->next, 0);
   if (all.count > 0)
     work(&all, 0);
-  mem->peak = HONE_MAX(mem->peak, mem->held + all.most_bytes);
   hone_mem_put(mem, all.list);
 }

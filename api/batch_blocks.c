@@ -324,7 +324,7 @@ static int make_room(blocks *all) {
                    rounded_up(all->solutions * (int64_t)sizeof(hone_entry)),
                (int64_t)64);
   all->room =
-      hone_mem_get(&call->mem, (size_t)(all->room_bytes * call->threads));
+      hone_batch_memory(call, (size_t)(all->room_bytes * call->threads));
   return all->room != NULL ? HONE_OK : HONE_NO_MEMORY;
 }
 

@@ -33,8 +33,8 @@ hone_batch_result hone_batch_told(void) {
 
 bool hone_batch_make_results(hone_batch_call *call) {
   if (call->results == NULL)
-    call->results = hone_mem_get(&call->mem, (size_t)call->batch.count *
-                                                 sizeof *call->results);
+    call->results = hone_batch_memory(call, (size_t)call->batch.count *
+                                                sizeof *call->results);
   return call->results != NULL;
 }
 
@@ -94,7 +94,7 @@ int hone_batch_open_columns(hone_batch_call *call) {
   if (bytes == 0 || o->columns == NULL ||
       !hone_device_memory_of(o->columns, &call->columns_place))
     return HONE_OK;
-  hone_column *const own = hone_mem_get(&call->mem, bytes);
+  hone_column *const own = hone_batch_memory(call, bytes);
   if (own == NULL)
     return HONE_NO_MEMORY;
   o->columns = own;

@@ -3,13 +3,17 @@
    lists name, nor of those of several orders. */
 #include "api/batch.h"
 
-/* With strides, the x of two systems may not overlap. Leading dimensions are
-   checked before. */
+/* With strides, the x of two systems may not overlap: one lies behind the
+   other, or in other rows of one array. Beside lists nobody has looked at the
+   leading dimension; a wrong one is a matter of each system. */
 int hone_batch_check_solutions(const hone_batch *b, hone_report *report) {
+  if (b->x_list != NULL || b->orders != NULL || b->count <= 1 || b->n < 1 ||
+      b->nrhs < 1 ||
+      hone_check_matrix(b->n, b->nrhs, b->x, b->ldx, "x", NULL) != HONE_OK)
+    return HONE_OK;
   const int64_t span = (b->nrhs - 1) * b->ldx + b->n;
-  const bool apart = b->x_list != NULL || b->orders != NULL || b->count <= 1 ||
-                     b->n < 1 || b->nrhs < 1 || b->stride_x >= span;
-  if (apart)
+  const int64_t rows = (b->count - 1) * b->stride_x + b->n;
+  if (b->stride_x >= span || (b->stride_x >= b->n && rows <= b->ldx))
     return HONE_OK;
   hone_reason_add(report,
                   "batch.stride_x is %lld, less than the %lld numbers of one x",
@@ -86,30 +90,43 @@ static int check_apart(const named *out, const named *others, int count,
   return HONE_OK;
 }
 
+/* The memory of all systems' arrays of one kind: nothing where a list or orders
+   say where they lie, or the leading dimension is wrong. */
+static named numbers_at(const char *name, const hone_batch *b, int64_t columns,
+                        const hone_entry *first, int64_t ld, int64_t stride) {
+  const bool known =
+      b->orders == NULL && b->n > 0 && columns > 0 &&
+      hone_check_matrix(b->n, columns, first, ld, name, NULL) == HONE_OK;
+  return known ? (named){name, reach_of(b, first, stride, columns, ld)}
+               : bytes_at(name, NULL, 0, 0);
+}
+
 int hone_batch_check_outputs(const hone_batch_call *call,
-                             const hone_batch_result *results,
-                             hone_report *report, bool *usable) {
+                             hone_batch_result **results, hone_report *report) {
   const hone_batch *b = &call->batch;
   const bool solves = call->solves && b->nrhs > 0;
-  const bool known = b->orders == NULL && b->n > 0;
-  const named out[] = {bytes_at("results", results, b->count, b->result_size),
+  const int64_t columns = solves ? b->nrhs : 0;
+  if (b->count == 0)
+    return HONE_OK;
+  const named out[] = {bytes_at("results", *results, b->count, b->result_size),
                        bytes_at("options.columns", call->options.columns,
                                 solves ? b->count * b->nrhs : 0,
                                 call->options.column_size)};
-  named others[4] = {out[1]};
-  int count = 1;
-  if (known && b->a_list == NULL && b->a != NULL)
-    others[count++] =
-        (named){"a", reach_of(b, b->a, b->stride_a, b->n, b->lda)};
-  if (known && solves && b->b_list == NULL && b->b != NULL)
-    others[count++] =
-        (named){"b", reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb)};
-  if (known && solves && b->x_list == NULL && b->x != NULL)
-    others[count++] =
-        (named){"x", reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx)};
+  const named others[] = {
+      out[1],
+      numbers_at("a", b, b->n, b->a_list ? NULL : b->a, b->lda, b->stride_a),
+      numbers_at("b", b, columns, b->b_list ? NULL : b->b, b->ldb, b->stride_b),
+      numbers_at("x", b, columns, b->x_list ? NULL : b->x, b->ldx, b->stride_x),
+      bytes_at("batch.orders", b->orders, b->count, sizeof *b->orders),
+      bytes_at("batch.a_list", b->a_list, b->count, sizeof *b->a_list),
+      bytes_at("batch.b_list", b->b_list, solves ? b->count : 0,
+               sizeof *b->b_list),
+      bytes_at("batch.x_list", b->x_list, solves ? b->count : 0,
+               sizeof *b->x_list)};
+  const int count = sizeof others / sizeof *others;
   int st = check_apart(&out[0], others, count, report);
-  *usable = st == HONE_OK;
-  if (st == HONE_OK)
-    st = check_apart(&out[1], others + 1, count - 1, report);
-  return st;
+  if (st != HONE_OK)
+    *results = NULL;
+  return st == HONE_OK ? check_apart(&out[1], others + 1, count - 1, report)
+                       : st;
 }

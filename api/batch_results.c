@@ -69,8 +69,17 @@ void hone_batch_add_result(const hone_batch_result *r,
 
 void hone_batch_begin_results(hone_batch_call *call) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
-  for (int64_t k = 0; k < call->batch.count; k++)
-    call->results[k] = none;
+  const hone_batch_fault *fault =
+      call->kept != NULL && !call->factors ? call->kept->fault : NULL;
+  for (int64_t k = 0; k < call->batch.count; k++) {
+    hone_batch_result *r = &call->results[k];
+    *r = none;
+    if (fault != NULL && fault[k].status < HONE_OK) {
+      r->status = fault[k].status;
+      r->row = fault[k].row;
+      r->col = fault[k].col;
+    }
+  }
   call->begun = true;
 }
 
@@ -87,7 +96,8 @@ void hone_batch_take_lane(const hone_batch_call *call,
                           const hone_block_lane *lane, hone_batch_result *r) {
   r->iterations = 0;
   r->precision = 64;
-  r->digits = 16;
+  r->digits = call->solves ? 16 : 0;
+  r->forward_error = HONE_NAN;
   if (call->solves) {
     r->backward_error = r->normwise_error = 0.0;
     r->residual_error = r->forward_error = 0.0;

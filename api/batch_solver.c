@@ -12,6 +12,7 @@
 struct hone_batch_solver {
   _Atomic bool busy;
   bool factored;
+  int failed; /* there was no memory to keep any matrix: what solves return */
   hone_batch_call call; /* its batch has the matrices, its options all calls */
   hone_batch_kept kept;
   int64_t *orders; /* a copy of the caller's */
@@ -24,8 +25,8 @@ typedef int stage(hone_batch_solver *s, hone_guest *guest,
 
 static void forget(hone_batch_solver *s) {
   hone_mem *mem = &s->call.mem;
-  for (int64_t k = 0; s->kept.alone != NULL && k < s->kept.count; k++)
-    hone_solver_destroy(&s->kept.alone[k]);
+  hone_batch_drop_alone(&s->call);
+  hone_mem_put(mem, s->kept.fault);
   hone_mem_put(mem, s->kept.alone);
   hone_mem_put(mem, s->kept.memory);
   hone_mem_put(mem, s->kept.block);
@@ -36,6 +37,7 @@ static void forget(hone_batch_solver *s) {
   s->call.order = NULL;
   s->orders = NULL;
   s->factored = false;
+  s->failed = HONE_OK;
 }
 
 static bool take_hold(hone_batch_solver *s) {
@@ -77,17 +79,24 @@ int hone_batch_solver_create(hone_batch_solver **solver,
   return st;
 }
 
-/* Copies the orders, and makes the list of solvers. */
+/* Copies the orders, and makes the lists of solvers and of errors: until a
+   matrix is factored there was no memory for it. */
 static int begin_kept(hone_batch_solver *s) {
   hone_batch *b = &s->call.batch;
   const size_t count = (size_t)b->count;
   s->kept.alone = hone_mem_get(&s->call.mem, count * sizeof *s->kept.alone);
+  s->kept.fault = hone_mem_get(&s->call.mem, count * sizeof *s->kept.fault);
   if (b->orders != NULL)
     s->orders = hone_mem_get(&s->call.mem, count * sizeof *s->orders);
-  if (s->kept.alone == NULL || (b->orders != NULL && s->orders == NULL))
+  if (s->kept.alone == NULL || s->kept.fault == NULL ||
+      (b->orders != NULL && s->orders == NULL)) {
+    s->failed = HONE_NO_MEMORY;
     return HONE_NO_MEMORY;
+  }
   memset(s->kept.alone, 0, count * sizeof *s->kept.alone);
-  s->kept.count = b->count;
+  for (int64_t k = 0; k < b->count; k++)
+    s->kept.fault[k] = (hone_batch_fault){HONE_NO_MEMORY, -1, -1};
+  s->kept.faults = s->kept.count = b->count;
   if (b->orders != NULL) {
     memcpy(s->orders, b->orders, count * sizeof *s->orders);
     b->orders = s->orders;
@@ -95,9 +104,10 @@ static int begin_kept(hone_batch_solver *s) {
   return HONE_OK;
 }
 
-/* Takes the matrices of the batch; a batch that is refused changes nothing. */
+/* Takes the matrices of the batch; a batch that is refused changes nothing. As
+   by hone_batch_check, *results may become NULL. */
 static int take_matrices(hone_batch_solver *s, const hone_batch *batch,
-                         hone_report *made) {
+                         hone_batch_result **results, hone_report *made) {
   hone_batch_call *call = &s->call;
   const hone_batch before = call->batch;
   call->batch = *batch;
@@ -108,7 +118,7 @@ static int take_matrices(hone_batch_solver *s, const hone_batch *batch,
   call->batch.x_list = NULL;
   call->factors = true;
   call->solves = call->checked = false;
-  const int st = hone_batch_check(call, made);
+  const int st = hone_batch_check(call, results, made);
   if (st != HONE_OK) {
     call->batch = before;
     return st;
@@ -126,7 +136,7 @@ static int factor(hone_batch_solver *s, hone_guest *guest,
   int st = hone_batch_take(batch, &taken, made);
   const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
   if (st == HONE_OK)
-    st = take_matrices(s, &taken, made);
+    st = take_matrices(s, &taken, &results, made);
   if (st != HONE_OK && counted)
     hone_batch_refuse(&taken, st, results);
   if (st != HONE_OK)
@@ -212,14 +222,16 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
   int st = hone_batch_take(batch, &taken, made);
   const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
   if (st == HONE_OK && !s->factored)
-    st = HONE_NOT_FACTORED;
+    st = s->failed != HONE_OK ? s->failed : HONE_NOT_FACTORED;
   if (st == HONE_OK)
     st = check_agreement(s, &taken, made);
   if (st == HONE_OK)
     st = take_solve_options(call, options, made);
   if (st == HONE_OK) {
     take_vectors(call, &taken);
-    st = hone_batch_check(call, made);
+    call->batch.orders = taken.orders; /* may not be written either */
+    st = hone_batch_check(call, &results, made);
+    call->batch.orders = s->orders;
   }
   if (st == HONE_OK) {
     hone_batch_begin(call, &guest->callers);

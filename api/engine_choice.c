@@ -22,7 +22,7 @@ static bool use_outside(const hone_options *o, int64_t n) {
 /* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */
 static bool use_gpu(const hone_options *o, int64_t n, bool one_shot, char *why,
                     size_t why_size) {
-  if (o->device == HONE_DEVICE_CPU ||
+  if (o->device == HONE_DEVICE_CPU || n == 0 ||
       (o->device == HONE_DEVICE_AUTO && n < hone_policy_gpu_from(one_shot)))
     return false;
   return hone_engine_single_cuda.probe(why, why_size);
@@ -33,7 +33,7 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
                         size_t why_size) {
   why[0] = '\0';
   const bool gpu = use_gpu(o, n, one_shot, why, why_size);
-  if (o->device == HONE_DEVICE_CUDA && !gpu)
+  if (o->device == HONE_DEVICE_CUDA && n > 0 && !gpu)
     return 0;
   const hone_situation situation = {
       .n = n,

@@ -327,11 +327,10 @@ typedef struct hone_report {
   int32_t block_row_sweeps_max; /* and the most for one */
   int32_t block_row_fallbacks;  /* block rows that did not converge and were
                                    solved by cuBLAS */
-  double bound_failure;   /* forward_error, digits and options.error_bounds of
-                             this call hold but for a probability of at most
-                             this, for a caller who does not know the random
-                             draws: 1e-9, and a little more for each column
-                             that had draws of its own; 0: none was stated */
+  double bound_failure;   /* forward_error, digits and options.error_bounds hold
+                             but for this probability, for a caller who does
+                             not know the random draws: 1e-9, and a little for
+                             each column with its own; 0: none was stated */
   int32_t sparse_columns; /* accepted columns with rows in which entries of x
                              near 0 are alone; there Arioli, Demmel & Duff's
                              measure replaced backward_error (numerics.md) */

@@ -53,10 +53,12 @@ typedef struct hone_batch_result {
 /**
  * The systems and where they lie: start with HONE_BATCH_INIT. System k has
  * A_k = a + k stride_a if a_list is NULL, and a_list[k] otherwise; b and x
- * likewise. A stride may be 0 for a and b: one array for all systems. Lists and
- * orders lie in host memory. x_k may be b_k itself, with ldx == ldb, and
- * overlaps no other array else: that is not looked for between the arrays of
- * different systems, nor in lists.
+ * likewise. A stride may be 0 for a and b: one array for all systems; one below
+ * 0 is HONE_BAD_SIZE. Lists and orders lie in host memory. x_k may be b_k
+ * itself, with ldx == ldb, and overlaps no other array else: that is not looked
+ * for between the arrays of different systems, nor in lists, but for the x of
+ * all systems, which a stride puts one behind the other or in other rows of one
+ * array (else HONE_BAD_OVERLAP).
  */
 typedef struct hone_batch {
   size_t struct_size;    /* sizeof(hone_batch) */
@@ -74,7 +76,8 @@ typedef struct hone_batch {
   double *x; /* n x nrhs, by columns */
   int64_t ldx, stride_x;
   double *const *x_list;
-  int32_t determinants; /* nonzero: fill log_abs_det, det_re, det_im */
+  int32_t determinants; /* nonzero: fill log_abs_det, det_re, det_im; for a
+                           solver in factor, and its solves give NaN */
   int32_t reserved;     /* 0 */
 } hone_batch;
 
@@ -143,7 +146,9 @@ typedef struct hone_z_batch {
  *                 show: else HONE_BAD_OVERLAP
  * @param report   NULL: none. Errors, rcond and digits are the worst of all
  *                 systems that have an x; accepted counts right-hand sides;
- *                 reason names the first system that is not solved.
+ *                 bound_failure is the probability for each matrix, not for
+ *                 all together; reason names the first system that is not
+ *                 solved.
  * @return 0 if every right-hand side of every system is accepted; otherwise the
  *         status of the first system with an error (< 0) or, if there is none,
  *         of the first one with a weaker x (> 0). If the arguments of the call
@@ -197,7 +202,10 @@ HONE_API int hone_batch_solver_create(hone_batch_solver **solver,
  * are borrowed: they must stay, unchanged, until another factor, or destroy. A
  * matrix with an error keeps it: its systems get it from every solve. If the
  * arguments of the call are refused, or HONE_BUSY, the solver keeps what it
- * has. Kept are some 16 n^2 bytes for each matrix.
+ * has. Kept are some 16 n^2 bytes for each matrix, and for one that is not for
+ * a block (see Method) what a hone_solver holds. options.memory_limit_bytes is
+ * for all of it: matrices for which no memory is left are HONE_NO_MEMORY, and
+ * report.host_bytes is the most that the solver held.
  */
 HONE_API int hone_batch_solver_factor(hone_batch_solver *solver,
                                       const hone_batch *batch,

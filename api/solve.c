@@ -136,6 +136,10 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   if (st != HONE_OK)
     return st;
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
+  if (count == 0 && nrhs == 0) { /* nothing to solve: no device is needed */
+    o.device = HONE_DEVICE_CPU;
+    count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
+  }
   if (count == 0)
     return HONE_NO_DEVICE;
   const int64_t columns = HONE_MIN(nrhs, hone_ladder_block(steps, count));

@@ -278,8 +278,8 @@ static void leave_solver(hone_solver *s) {
     destroy(s);
 }
 
-static int create(hone_solver **solver, int64_t n,
-                  const hone_options *options) {
+static int create(hone_solver **solver, int64_t n, const hone_options *options,
+                  int64_t *peak) {
   hone_options o;
   hone_tuning tuning;
   hone_solver *s = NULL;
@@ -301,18 +301,26 @@ static int create(hone_solver **solver, int64_t n,
   }
   if (st == HONE_OK)
     *solver = s;
-  else if (s != NULL)
+  else if (s != NULL) {
+    *peak = s->mem.peak;
     destroy(s);
+  }
+  return st;
+}
+
+int hone_solver_make(hone_solver **solver, int64_t n,
+                     const hone_options *options, int64_t *peak) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = create(solver, n, options, peak);
+  hone_guest_leave(&guest);
   return st;
 }
 
 int hone_solver_create(hone_solver **solver, int64_t n,
                        const hone_options *options) {
-  hone_guest guest;
-  hone_guest_enter(&guest);
-  const int st = create(solver, n, options);
-  hone_guest_leave(&guest);
-  return st;
+  int64_t peak = 0;
+  return hone_solver_make(solver, n, options, &peak);
 }
 
 void hone_solver_destroy(hone_solver **solver) {

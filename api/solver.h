@@ -34,6 +34,11 @@ struct hone_solver {
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot);
 void hone_solver_close(hone_solver *s);
 
+/* hone_solver_create; *peak: the most bytes that a solver has held of which
+   nothing is left after an error. */
+int hone_solver_make(hone_solver **solver, int64_t n,
+                     const hone_options *options, int64_t *peak);
+
 /* The threads of a call that begins now: never more than there are CPUs. */
 int hone_solver_threads(const hone_solver *s);
 

@@ -44,6 +44,7 @@
 #define hone_batch_close_columns hone_z_batch_close_columns
 #define hone_batch_column hone_z_batch_column
 #define hone_batch_device hone_z_batch_device
+#define hone_batch_drop_alone hone_z_batch_drop_alone
 #define hone_batch_end hone_z_batch_end
 #define hone_batch_give hone_z_batch_give
 #define hone_batch_give_columns hone_z_batch_give_columns
@@ -52,6 +53,7 @@
 #define hone_batch_matrix hone_z_batch_matrix
 #define hone_batch_may_take hone_z_batch_may_take
 #define hone_batch_member hone_z_batch_member
+#define hone_batch_memory hone_z_batch_memory
 #define hone_batch_no_result hone_z_batch_no_result
 #define hone_batch_open_columns hone_z_batch_open_columns
 #define hone_batch_refuse hone_z_batch_refuse
@@ -351,6 +353,7 @@
 #define hone_solver_create hone_z_solver_create
 #define hone_solver_destroy hone_z_solver_destroy
 #define hone_solver_factor hone_z_solver_factor
+#define hone_solver_make hone_z_solver_make
 #define hone_solver_open hone_z_solver_open
 #define hone_solver_run hone_z_solver_run
 #define hone_solver_run_empty hone_z_solver_run_empty

@@ -288,6 +288,17 @@ static void check_system(const bat *t, int64_t k) {
   }
 }
 
+/* The right-hand sides of system k that are accepted, as far as columns say. */
+static int64_t accepted_of(const bat *t, int64_t k) {
+  const int64_t nrhs = t->batch.nrhs;
+  const int status = t->results[k].status;
+  int64_t accepted = status == HONE_OK ? nrhs : 0;
+  for (int64_t c = 0;
+       c < nrhs && status > 0 && t->options.columns == t->columns; c++)
+    accepted += t->columns[k * nrhs + c].status == HONE_OK;
+  return accepted;
+}
+
 static void check_report(const bat *t, int st) {
   const hone_report *p = &t->report;
   int64_t accepted = 0;
@@ -295,7 +306,7 @@ static void check_report(const bat *t, int st) {
   double forward = 0.0, backward = 0.0;
   for (int64_t k = 0; k < t->batch.count; k++) {
     const hone_batch_result *r = &t->results[k];
-    accepted += r->status == HONE_OK ? t->batch.nrhs : 0;
+    accepted += accepted_of(t, k);
     if (worst == HONE_OK || (worst > 0 && r->status < 0))
       worst = r->status;
     if (r->status >= 0) {

@@ -326,3 +326,92 @@ TEST(batch, of_nothing_is_solved) {
       bat_discard(&t);
     }
 }
+
+/* ---- The report ---------------------------------------------------------- */
+
+/* The second system has a right-hand side whose solution is not certain: that
+   of the other one is accepted none the less. */
+TEST(batch, counts_every_right_hand_side_that_is_accepted) {
+  static const double a[] = {3.0, .5, .25, 2.0};
+  static const double b[] = {1.0,    1.0, 1.0, 2.0, 1.0, 1.0,
+                             5e-324, 0.0, 2.0, 1.0, 1.0, 1.0};
+  double x[12];
+  hone_column columns[6];
+  for (int way = 0; way < 3; way++) {
+    hone_batch t = HONE_BATCH_INIT;
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    hone_batch_solver *solver = NULL;
+    ct_note("way %d", way);
+    t.count = 3, t.n = t.nrhs = 2;
+    t.a = a, t.lda = 2;
+    t.b = b, t.ldb = 2, t.stride_b = 4;
+    t.x = x, t.ldx = 2, t.stride_x = 4;
+    o.columns = way == 0 ? columns : NULL;
+    if (way < 2) {
+      CHECK(hone_batch_solve(&t, &o, NULL, &report) > 0);
+    } else {
+      CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK);
+      CHECK_EQ_INT(hone_batch_solver_factor(solver, &t, NULL, &report),
+                   HONE_OK);
+      CHECK_EQ_INT(report.accepted, 0);
+      CHECK(hone_batch_solver_solve(solver, &t, NULL, NULL, &report) > 0);
+      hone_batch_solver_destroy(&solver);
+    }
+    for (int c = 0; c < 6 && way == 0; c++)
+      CHECK((columns[c].status == HONE_OK) == (c != 3));
+    CHECK_EQ_INT(report.accepted, 5);
+  }
+}
+
+/* Bounds are stated of systems in blocks and of those alone, but neither where
+   there is no x nor by factors. */
+TEST(batch, tells_with_what_probability_bounds_fail) {
+  static const int64_t sizes[] = {8, 300, 0, 8, 300};
+  for (int i = 0; i < 5; i++) {
+    bat t = bat_make(1, 3, sizes[i], 1);
+    hone_batch_solver *solver = NULL;
+    const double expected = sizes[i] > 0 && i < 3 ? 1e-9 : 0.0;
+    ct_note("case %d", i);
+    for (int64_t k = 0; k < 3 && i >= 3; k++)
+      memset(bat_a(&t, k), 0, (size_t)t.batch.stride_a * sizeof *t.a);
+    CHECK_EQ_INT(bat_call(&t), i < 3 ? HONE_OK : HONE_SINGULAR);
+    CHECK_NEAR(t.report.bound_failure, expected, 0.0);
+    t.options.columns = NULL;
+    CHECK_EQ_INT(hone_batch_solver_create(&solver, &t.options), HONE_OK);
+    (void)hone_batch_solver_factor(solver, &t.batch, NULL, &t.report);
+    CHECK_NEAR(t.report.bound_failure, 0.0, 0.0);
+    (void)hone_batch_solver_solve(solver, &t.batch, NULL, NULL, &t.report);
+    CHECK_NEAR(t.report.bound_failure, expected, 0.0);
+    hone_batch_solver_destroy(&solver);
+    bat_discard(&t);
+  }
+}
+
+/* Factors solve nothing: they have no digits. */
+TEST(batch, claims_no_digits_of_factors) {
+  static const int64_t sizes[] = {6, 100, 260};
+  for (int i = 0; i < 3; i++) {
+    bat t = bat_make(1, 9, sizes[i], 1);
+    hone_batch_solver *solver = NULL;
+    ct_note("n %d", (int)sizes[i]);
+    CHECK_EQ_INT(hone_batch_solver_create(&solver, NULL), HONE_OK);
+    CHECK_EQ_INT(
+        hone_batch_solver_factor(solver, &t.batch, t.results, &t.report),
+        HONE_OK);
+    CHECK_EQ_INT(t.report.digits, 0);
+    CHECK(isnan(t.report.forward_error) && isnan(t.report.backward_error));
+    CHECK(t.report.rcond > 0.0);
+    for (int k = 0; k < 9; k++) {
+      CHECK_EQ_INT(t.results[k].digits, 0);
+      CHECK(isnan(t.results[k].forward_error));
+      CHECK(isnan(t.results[k].backward_error));
+    }
+    CHECK_EQ_INT(
+        hone_batch_solver_solve(solver, &t.batch, NULL, t.results, &t.report),
+        HONE_OK);
+    CHECK(t.report.digits > 8 && t.results[8].digits > 8);
+    hone_batch_solver_destroy(&solver);
+    bat_discard(&t);
+  }
+}

@@ -210,6 +210,125 @@ TEST(batch_arguments, x_that_overlaps_in_a_later_system_is_refused) {
   }
 }
 
+/* The rows of one array may be dealt to the systems. */
+TEST(batch_arguments, x_may_take_turns_in_one_array) {
+  for (int parts = 1; parts <= 2; parts++)
+    for (int in_place = 0; in_place < 2; in_place++) {
+      bat t = bat_make(parts, COUNT, N, NRHS);
+      const int64_t ld = COUNT * N, doubles = ld * NRHS * parts;
+      double *all = sup_filled(doubles, UNTOUCHED);
+      bat expected = bat_make(parts, COUNT, N, NRHS);
+      ct_note("parts %d, in place %d", parts, in_place);
+      CHECK_EQ_INT(bat_solve(&expected), HONE_OK);
+      for (int64_t k = 0; k < COUNT; k++)
+        for (int64_t c = 0; c < NRHS && in_place; c++)
+          memcpy(all + (k * N + c * ld) * parts, bat_b(&t, k) + c * N * parts,
+                 (size_t)(N * parts) * sizeof *all);
+      t.batch.x = all, t.batch.ldx = ld, t.batch.stride_x = N;
+      if (in_place)
+        t.batch.b = all, t.batch.ldb = ld, t.batch.stride_b = N;
+      CHECK_EQ_INT(
+          bat_call_with(parts, &t.batch, &t.options, t.results, &t.report),
+          HONE_OK);
+      for (int64_t k = 0; k < COUNT; k++)
+        for (int64_t c = 0; c < NRHS; c++)
+          CHECK_LE(bat_apart(parts, N, all + (k * N + c * ld) * parts,
+                             bat_x(&expected, k) + c * N * parts),
+                   1e-12);
+      t.batch.stride_x = N - 1;
+      CHECK_EQ_INT(bat_call_with(parts, &t.batch, &t.options, NULL, &t.report),
+                   HONE_BAD_OVERLAP);
+      t.batch.stride_x = N, t.batch.ldx = ld - 1;
+      CHECK_EQ_INT(bat_call_with(parts, &t.batch, &t.options, NULL, &t.report),
+                   HONE_BAD_OVERLAP);
+      sup_free(all);
+      bat_discard(&expected);
+      bat_discard(&t);
+    }
+}
+
+/* Beside a list nobody has looked at ldx before. */
+TEST(batch_arguments, leading_dimensions_beside_lists_may_be_anything) {
+  static const int64_t bad[] = {INT64_MAX, INT64_C(1) << 62, 1, -5, INT64_MIN};
+  for (int i = 0; i < 5; i++) {
+    bat t = bat_make(1, COUNT, N, NRHS);
+    const double *list[COUNT] = {t.a, t.a + N * N, t.a + 2 * N * N};
+    ct_note("ldx %lld", (long long)bad[i]);
+    t.batch.a_list = list;
+    t.batch.ldx = bad[i];
+    t.batch.stride_x = N;
+    expect(&t, HONE_BAD_LEADING_DIMENSION, "system 0 of 3", true);
+    bat_discard(&t);
+  }
+}
+
+/* Results and columns over the orders, or over a list. */
+TEST(batch_arguments, results_over_orders_are_refused) {
+  for (int way = 0; way < 4; way++) {
+    union {
+      int64_t orders[COUNT];
+      const double *list[COUNT];
+      hone_batch_result results[COUNT];
+      hone_column columns[COUNT * NRHS];
+    } at;
+    bat t = bat_make(1, COUNT, N, NRHS);
+    const char *const what =
+        way % 2 == 0 ? "overlaps batch.orders" : "overlaps batch.a_list";
+    ct_note("way %d", way);
+    for (int64_t k = 0; k < COUNT && way % 2 == 0; k++)
+      at.orders[k] = N;
+    for (int64_t k = 0; k < COUNT && way % 2 == 1; k++)
+      at.list[k] = bat_a(&t, k);
+    t.batch.orders = way % 2 == 0 ? at.orders : NULL;
+    t.batch.a_list = way % 2 == 1 ? at.list : NULL;
+    t.options.columns = way < 2 ? NULL : at.columns;
+    if (way >= 2)
+      expect(&t, HONE_BAD_OVERLAP, what, true);
+    else
+      CHECK_EQ_INT(
+          hone_batch_solve(&t.batch, &t.options, at.results, &t.report),
+          HONE_BAD_OVERLAP);
+    CHECK_CONTAINS(t.report.reason, what);
+    for (int64_t k = 0; k < COUNT; k++)
+      CHECK(way % 2 == 0 ? at.orders[k] == N : at.list[k] == bat_a(&t, k));
+    CHECK(sup_untouched(t.x, COUNT * N * NRHS, UNTOUCHED));
+    bat_discard(&t);
+  }
+}
+
+/* A call of a solver that is refused, as results would be written over a matrix
+   or over the orders, changes nothing. */
+TEST(batch_arguments, results_over_what_is_kept_are_refused) {
+  bat t = bat_make(1, COUNT, N, NRHS);
+  union {
+    int64_t orders[COUNT];
+    hone_batch_result results[COUNT];
+  } at = {.orders = {N, N, N}};
+  hone_batch_solver *solver = NULL;
+  const double first = t.a[0];
+  t.batch.orders = at.orders;
+  CHECK_EQ_INT(hone_batch_solver_create(&solver, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &t.batch, NULL, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &t.batch, at.results, NULL),
+               HONE_BAD_OVERLAP);
+  CHECK_EQ_INT(
+      hone_batch_solver_solve(solver, &t.batch, NULL, at.results, NULL),
+      HONE_BAD_OVERLAP);
+  CHECK(at.orders[0] == N && at.orders[COUNT - 1] == N);
+  t.batch.orders = NULL;
+  CHECK_EQ_INT(
+      hone_batch_solver_factor(solver, &t.batch, (void *)t.a, &t.report),
+      HONE_BAD_OVERLAP);
+  CHECK_CONTAINS(t.report.reason, "results overlaps a");
+  CHECK_NEAR(t.a[0], first, 0.0);
+  t.batch.orders = at.orders;
+  CHECK_EQ_INT(
+      hone_batch_solver_solve(solver, &t.batch, NULL, t.results, &t.report),
+      HONE_OK);
+  hone_batch_solver_destroy(&solver);
+  bat_discard(&t);
+}
+
 /* ---- Options ------------------------------------------------------------ */
 
 TEST(batch_arguments, options_that_a_batch_does_not_take_are_refused) {

@@ -178,3 +178,130 @@ TEST(batch_memory, is_asked_for_on_the_calling_thread_only) {
     bat_discard(&t);
   }
 }
+
+/* ---- What is kept -------------------------------------------------------- */
+
+/* Factors and solves twice, with a solver that has this limit: no more is ever
+   held than the limit, and the most of it is told. What has no memory says so,
+   and a matrix that had none has none in any solve. Returns the systems that
+   were solved each time. */
+static int64_t keep_within(bat *t, int64_t limit, heap *h) {
+  hone_batch_solver *solver = NULL;
+  hone_options o = t->options;
+  hone_batch_result factored[200];
+  int64_t solved = 0;
+  mp_use_heap(&o, h);
+  o.columns = NULL;
+  o.memory_limit_bytes = limit;
+  if (!CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK))
+    return 0;
+  for (int turn = 0; turn < 3; turn++) {
+    const int st = turn == 0 ? hone_batch_solver_factor(solver, &t->batch,
+                                                        t->results, &t->report)
+                             : hone_batch_solver_solve(solver, &t->batch, NULL,
+                                                       t->results, &t->report);
+    CHECK(limit == 0 || h->peak <= limit);
+    CHECK_NEAR((double)t->report.host_bytes, (double)h->peak, 0.0);
+    CHECK(st == HONE_OK || st == HONE_NO_MEMORY);
+    solved = 0;
+    for (int64_t k = 0; k < t->batch.count; k++) {
+      const int status = t->results[k].status;
+      CHECK(status == HONE_OK || status == HONE_NO_MEMORY);
+      CHECK(turn == 0 || factored[k].status == HONE_OK ||
+            status == factored[k].status);
+      solved += status == HONE_OK;
+    }
+    CHECK(turn == 0 || t->report.accepted == solved * t->batch.nrhs);
+    if (turn == 0)
+      memcpy(factored, t->results, (size_t)t->batch.count * sizeof *t->results);
+  }
+  hone_batch_solver_destroy(&solver);
+  mp_check_heap(h);
+  return solved;
+}
+
+/* Matrices whose block finds no room have a solver each, and these count. */
+TEST(batch_memory, of_small_matrices_that_are_kept_is_limited) {
+  bat t = bat_make(1, 200, 5, 1);
+  heap h;
+  const int64_t solved = keep_within(&t, 100000, &h);
+  CHECK(solved > 0 && solved < 20);
+  CHECK_EQ_INT(keep_within(&t, 0, &h), 200);
+  bat_discard(&t);
+}
+
+TEST(batch_memory, of_all_that_is_kept_is_told_and_limited) {
+  int64_t orders[COUNT];
+  for (int kind = 0; kind < KINDS; kind++) {
+    bat t = make_kind(1, kind, orders);
+    heap h;
+    ct_note("kind %d", kind);
+    CHECK_EQ_INT(keep_within(&t, 0, &h), t.batch.count);
+    const int64_t needed = h.peak;
+    for (int64_t part = 1; part <= 8; part++) {
+      ct_note("kind %d, part %d of %d bytes", kind, (int)part, (int)needed);
+      const int64_t solved = keep_within(&t, needed * part / 8, &h);
+      CHECK(part < 8 || solved == t.batch.count);
+    }
+    bat_discard(&t);
+  }
+}
+
+/* Neighbours in blocks are solved however many solvers there is no room for,
+   and so are those that found room in factor. */
+TEST(batch_memory, of_solvers_makes_room_for_neighbours) {
+  bat t = bat_make(1, 60, 5, 1);
+  heap h;
+  for (int64_t k = 0; k < 60; k += 3)
+    bat_a(&t, k)[0] = 1e-310; /* for no block */
+  CHECK_EQ_INT(keep_within(&t, 0, &h), 60);
+  CHECK_EQ_INT(bat_in_blocks(&t), 40);
+  const int64_t needed = h.peak;
+  for (int64_t part = 8; part <= 32; part++) {
+    hone_batch_solver *solver = NULL;
+    hone_options o = t.options;
+    ct_note("part %d of %d bytes", (int)part, (int)needed);
+    mp_use_heap(&o, &h);
+    o.columns = NULL;
+    o.memory_limit_bytes = needed * part / 32;
+    CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK);
+    const int st =
+        hone_batch_solver_factor(solver, &t.batch, t.results, &t.report);
+    CHECK(st == HONE_OK || (st == HONE_NO_MEMORY && part < 32));
+    int64_t solved = 0;
+    for (int64_t k = 0; k < 60; k++)
+      solved += t.results[k].status == HONE_OK;
+    CHECK(solved >= 41);
+    for (int turn = 0; turn < 2; turn++) {
+      CHECK_EQ_INT(
+          hone_batch_solver_solve(solver, &t.batch, NULL, NULL, &t.report), st);
+      CHECK_EQ_INT(t.report.accepted, solved);
+      CHECK_EQ_INT(bat_in_blocks(&t), 40);
+      CHECK_LE((double)h.peak, (double)o.memory_limit_bytes);
+    }
+    hone_batch_solver_destroy(&solver);
+    mp_check_heap(&h);
+  }
+  bat_discard(&t);
+}
+
+/* Threads that make solvers at once: at least what is kept is told. */
+TEST(batch_memory, of_several_solvers_is_told) {
+  bat t = bat_make(1, 3, 300, 1);
+  hone_batch_solver *one = NULL, *all = NULL;
+  int64_t held[2];
+  t.options.columns = NULL;
+  CHECK_EQ_INT(hone_batch_solver_create(&one, &t.options), HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_create(&all, &t.options), HONE_OK);
+  for (int i = 0; i < 2; i++) {
+    t.batch.count = i == 0 ? 1 : 3;
+    CHECK_EQ_INT(
+        hone_batch_solver_factor(i == 0 ? one : all, &t.batch, NULL, &t.report),
+        HONE_OK);
+    held[i] = t.report.host_bytes;
+  }
+  CHECK_LE(2.9 * (double)held[0], (double)held[1]);
+  hone_batch_solver_destroy(&one);
+  hone_batch_solver_destroy(&all);
+  bat_discard(&t);
+}

@@ -382,14 +382,16 @@ TEST(batch_solver, may_not_write_what_all_systems_read) {
   discard(&s);
 }
 
-/* Memory that fails from one allocation on, and counts what is not freed. */
+/* Memory that fails from one allocation on, for so many of them, and counts
+   what is not freed. */
 typedef struct heap {
-  int64_t calls, fail_at, live;
+  int64_t calls, fail_at, failing, live;
 } heap;
 
 static void *take(size_t bytes, void *ctx) {
   heap *h = ctx;
-  if (h->calls++ >= h->fail_at)
+  const int64_t call = h->calls++;
+  if (call >= h->fail_at && call - h->fail_at < h->failing)
     return NULL;
   h->live++;
   return malloc(bytes);
@@ -401,13 +403,62 @@ static void give(void *memory, void *ctx) {
   free(memory);
 }
 
+/* Factors while allocations fail, and solves when there is memory again: errors
+   of matrices are those of the first call. Returns whether one failed. */
+static bool keeps_errors(int parts, heap *h) {
+  batch s = make(parts, 5, 9);
+  hone_batch b = described(&s);
+  hone_batch_result factored[COUNT];
+  int64_t each[COUNT];
+  kept k;
+  hone_options o = HONE_OPTIONS_INIT;
+  for (int i = 0; i < COUNT; i++)
+    each[i] = i % 3 == 0 ? 4 : 5;
+  b.orders = each;
+  memset(matrix(&s, 6), 0, (size_t)(25 * parts) * sizeof *s.a);
+  matrix(&s, 6)[0] = 1e-310; /* no block serves it */
+  o.alloc = take;
+  o.free = give;
+  o.alloc_ctx = h;
+  const bool made = create(&k, parts, &o) == HONE_OK;
+  const int st = made ? factor(&k, &s, &b) : HONE_NO_MEMORY;
+  const bool failed = h->calls > h->fail_at;
+  memcpy(factored, s.results, sizeof factored);
+  CHECK(failed || st == HONE_SINGULAR);
+  h->failing = 0;
+  if (made)
+    CHECK_EQ_INT(solve(&k, &s, &b, NULL), st);
+  for (int i = 0; made && i < COUNT; i++) {
+    const int was = factored[i].status;
+    CHECK(was == (i == 6 && !failed ? HONE_SINGULAR : HONE_OK) || failed);
+    CHECK_EQ_INT(s.results[i].status, was);
+    CHECK_EQ_INT(s.results[i].row, factored[i].row);
+    CHECK_EQ_INT(s.results[i].col, factored[i].col);
+  }
+  CHECK(!made || s.report.reason[0] != '\0');
+  destroy(&k);
+  CHECK_EQ_INT(h->live, 0);
+  discard(&s);
+  return failed;
+}
+
+TEST(batch_solver, keeps_the_errors_of_allocations_that_fail) {
+  for (int way = 0; way < 4; way++)
+    for (int64_t at = 0; CHECK_LT(at, 400); at++) {
+      heap h = {.fail_at = at, .failing = way % 2 == 0 ? 1 : INT64_MAX};
+      ct_note("way %d, allocation %d fails", way, (int)at);
+      if (!keeps_errors(1 + way / 2, &h))
+        break;
+    }
+}
+
 TEST(batch_solver, survives_every_allocation_that_fails) {
   for (int parts = 1; parts <= 2; parts++)
     for (int64_t at = 0;; at++) {
       batch s = make(parts, 5, 9);
       hone_batch b = described(&s);
       int64_t each[COUNT];
-      heap h = {.fail_at = at};
+      heap h = {.fail_at = at, .failing = INT64_MAX};
       kept k;
       hone_options o = HONE_OPTIONS_INIT;
       ct_note("parts = %d, allocation %d fails", parts, (int)at);

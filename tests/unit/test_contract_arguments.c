@@ -222,6 +222,27 @@ TEST(contract, solves_empty_systems) {
   sys_discard(&s);
 }
 
+/* Nor do they need a device: only what there is to solve asks for one. */
+TEST(contract, solves_empty_systems_without_the_device_asked_for) {
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_solver *solver = NULL;
+  hone_batch b = HONE_BATCH_INIT;
+  int64_t bytes = -1;
+  o.device = HONE_DEVICE_CUDA;
+  b.count = 3, b.nrhs = b.lda = b.ldb = b.ldx = 1;
+  CHECK_EQ_INT(hone_solve(0, 1, NULL, 1, NULL, 1, NULL, 1, &o, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_batch_solve(&b, &o, NULL, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_memory_needed(0, 1, &o, &bytes, NULL), HONE_OK);
+  CHECK(bytes >= 0);
+  CHECK_EQ_INT(hone_memory_needed(5, 0, &o, &bytes, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_solver_create(&solver, 0, &o), HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, NULL, 1, NULL), HONE_OK);
+  CHECK_EQ_INT(
+      sup_solver_solve(solver, 0, 2, NULL, 1, NULL, 1, NULL, 0, NULL, NULL),
+      HONE_OK);
+  hone_solver_destroy(&solver);
+}
+
 TEST(contract, solves_systems_of_one_and_two_unknowns) {
   for (int64_t n = 1; n <= 2; n++)
     for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {

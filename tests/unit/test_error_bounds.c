@@ -119,7 +119,10 @@ static void check(trial *t, tally *seen) {
   const int before = seen->bounded;
   for (int64_t c = 0; c < t->nrhs; c++)
     check_column(t, c, seen);
-  CHECK_NEAR(t->report.bound_failure, seen->bounded > before ? 1e-9 : 0.0, 0.0);
+  /* Columns that noise is sampled for add 1e-11 each time. */
+  const double failure = t->report.bound_failure;
+  CHECK(seen->bounded > before ? failure >= 1e-9 && failure <= 1.5e-9
+                               : failure <= 0.0);
   seen->gmres += t->report.gmres_steps > 0;
   seen->single += t->report.precision == 32;
   seen->in_double += t->report.precision == 64;
