@@ -196,20 +196,25 @@ static int32_t as_count(int64_t v) {
   return v <= INT32_MAX ? (int32_t)v : INT32_MAX;
 }
 
-/* Keeps the error of this system's matrix. */
+/* Keeps the error of this system's matrix; that the call was stopped is none.
+ */
 static void keep_fault(const hone_batch_call *call, int64_t k) {
   const hone_batch_result *r = &call->results[k];
   hone_batch_kept *kept = call->kept;
   if (kept == NULL || !call->factors)
     return;
-  kept->fault[k] = (hone_batch_fault){r->status, r->row, r->col};
-  kept->faults -= r->status >= HONE_OK; /* all were errors before */
+  const bool error = r->status < HONE_OK && r->status != HONE_CANCELLED;
+  kept->fault[k] = error ? (hone_batch_fault){r->status, r->row, r->col}
+                         : (hone_batch_fault){HONE_OK, -1, -1};
+  kept->faults -= !error; /* all were errors before */
 }
 
-/* Is there a system with a bound on the error of its x? */
-static bool states_bounds(const hone_batch_call *call) {
-  return call->solves && call->batch.nrhs > 0 &&
-         (call->in_blocks > 0 || atomic_load(&call->bounded));
+/* The largest bound_failure of a system; 0 where no bound was stated. */
+static double bound_failure(const hone_batch_call *call) {
+  const bool in_blocks =
+      call->solves && call->batch.nrhs > 0 && call->in_blocks > 0;
+  return HONE_MAX(in_blocks ? HONE_PROBE_FAILURE_ALL : 0.0,
+                  atomic_load(&call->failure));
 }
 
 static void report_path(const hone_batch_call *call, hone_report *report) {
@@ -249,7 +254,7 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
   }
   report_worst(call, &sum, report);
   report->accepted = as_count(accepted * b->nrhs + atomic_load(&call->partly));
-  report->bound_failure = states_bounds(call) ? HONE_PROBE_FAILURE_ALL : 0.0;
+  report->bound_failure = bound_failure(call);
   report->sparse_columns = as_count(atomic_load(&call->sparse));
   report_path(call, report);
   if (worst >= 0 && st != HONE_CANCELLED && st != HONE_NO_MEMORY)
@@ -339,8 +344,10 @@ static int run(hone_batch_call *call, hone_report *report) {
   if (st == HONE_OK && here && !hone_batch_make_results(call))
     st = HONE_NO_MEMORY;
   if (st == HONE_OK && call->kept != NULL && !call->factors &&
-      call->kept->faults > 0)
+      call->kept->faults > 0) {
     hone_batch_begin_results(call);
+    atomic_store(&call->ended, call->kept->faults);
+  }
   if (st == HONE_OK && here)
     solve_here(call, by_blocks);
   if (call->kept == NULL) {
@@ -418,7 +425,8 @@ void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers) {
   atomic_store(&call->stop, false);
   atomic_store(&call->sparse, 0);
   atomic_store(&call->partly, 0);
-  atomic_store(&call->bounded, false);
+  atomic_store(&call->failure, 0.0);
+  call->mem.refused_bytes = 0;
 }
 
 void hone_batch_end(const hone_batch_call *call, int st, double start_s,

@@ -64,7 +64,7 @@ typedef struct hone_batch_call {
   _Atomic bool stop;      /* begin nothing more */
   _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
   _Atomic int64_t partly; /* columns accepted of systems that are not solved */
-  _Atomic bool bounded;   /* a bound was stated of a system that was alone */
+  _Atomic double failure; /* the largest bound_failure of systems alone */
   bool begun;        /* every result is that of its system, or HONE_CANCELLED */
   bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
   int64_t on_device; /* systems that a device has solved, or several, */

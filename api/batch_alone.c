@@ -206,7 +206,10 @@ void *hone_batch_memory(hone_batch_call *call, size_t bytes) {
   if (memory != NULL || call->kept == NULL)
     return memory;
   hone_batch_drop_alone(call);
-  return hone_mem_get(&call->mem, bytes);
+  memory = hone_mem_get(&call->mem, bytes);
+  if (memory != NULL)
+    call->mem.refused_bytes = 0;
+  return memory;
 }
 
 /* Lets a solver that is kept take as much memory as there is now. */
@@ -265,11 +268,16 @@ static int solve_system(const rest *all, int64_t k, const placed *p,
 /* Counts what the results of systems do not tell. */
 static void count_columns(hone_batch_call *call, int st,
                           const hone_report *report) {
+  double failure = atomic_load(&call->failure);
+  if (st < HONE_OK)
+    return;
   atomic_fetch_add(&call->sparse, report->sparse_columns);
   if (st > HONE_OK)
     atomic_fetch_add(&call->partly, report->accepted);
-  if (st >= HONE_OK && report->bound_failure > 0.0)
-    atomic_store(&call->bounded, true);
+  while (report->bound_failure > failure &&
+         !atomic_compare_exchange_weak(&call->failure, &failure,
+                                       report->bound_failure))
+    ;
 }
 
 /* Is there a limit below which solvers make room for each other? */

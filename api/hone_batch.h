@@ -167,11 +167,12 @@ typedef struct hone_z_batch {
  * take blocks as they come; x and the bounds do not depend on which. On a
  * device a thread block, or for small orders a part of a warp, computes the
  * inverse of one matrix in its registers, by Gauss-Jordan elimination with
- * partial pivoting, and applies that to the same end; beyond
- * order 128 (complex: 64) it makes block LU factors of it, without pivoting if
- * structure says that the matrices are positive definite, in device memory of
- * up to the size of the matrices that are under way. A system for which that
- * claim is wrong is solved as by hone_solve. All memory of a device stays
+ * partial pivoting, and applies that to the same end; beyond order 128
+ * (complex: 64, and from 33 to 40) it makes block LU factors of it, in device
+ * memory of up to the size of the matrices that are under way. Neither looks
+ * for pivots if structure says that the matrices are positive definite (real
+ * ones from order 17 on, complex ones that have factors). A system for which
+ * that claim is wrong is solved as by hone_solve. All memory of a device stays
  * within options.device_memory_limit_bytes; where that is too little, or there
  * is not enough, there are fewer thread blocks, or each system is solved as by
  * hone_solve.

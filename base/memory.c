@@ -143,7 +143,7 @@ void *hone_mem_get(hone_mem *mem, size_t bytes) {
     count(mem, (int64_t)total);
     return memory;
   }
-  if (mem->left && total >= KEPT_LEAST)
+  if (mem->left && (total >= KEPT_LEAST || mem->limit > 0))
     free_kept(mem); /* it would be held beside */
   char *raw = NULL;
   memory = take_from_arena(mem, bytes);

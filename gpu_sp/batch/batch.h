@@ -88,7 +88,7 @@ typedef struct hone_device_systems {
   hone_device_results results;
 } hone_device_systems;
 
-/* Is a system of such systems solved by panels? */
+/* Are such systems solved by panels in any case? */
 static inline bool hone_device_batch_by_panels(const hone_device_systems *s) {
   return s->parts == 1 ? s->n > HONE_DEVICE_BATCH_INVERSE_UP_TO
                        : s->n > HONE_DEVICE_BATCH_Z_INVERSE_UP_TO ||
@@ -108,6 +108,10 @@ typedef struct hone_device_room {
 int hone_device_batch_launch(const hone_device_systems *s, void *stream);
 int hone_device_batch_launch_definite(const hone_device_systems *s,
                                       void *stream);
+/* The bytes of shared memory that a thread block takes to invert these systems.
+   Where a device has less, panels solve them. */
+size_t hone_device_batch_shared(const hone_device_systems *s);
+size_t hone_device_batch_shared_definite(const hone_device_systems *s);
 int hone_device_batch_sum_up(const hone_device_systems *s, void *stream);
 int hone_device_batch_launch_large(const hone_device_systems *s, void *stream);
 int hone_device_batch_plan(const hone_device_systems *s, hone_device_room *out);

@@ -83,6 +83,24 @@ cudaError_t launch(const hone_device_systems &in, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/* Both do something with the shape of systems: it is launched, or its shared
+   memory is told. */
+struct inverse_launcher {
+  cudaStream_t stream;
+  template <class S, int BLOCKS>
+  cudaError_t of(const hone_device_systems &in) const {
+    return launch<S, BLOCKS>(in, stream);
+  }
+};
+struct inverse_bytes {
+  size_t *bytes;
+  template <class S, int BLOCKS>
+  cudaError_t of(const hone_device_systems &) const {
+    *bytes = SHARED_BYTES<S>;
+    return cudaSuccess;
+  }
+};
+
 } // namespace
 
 #endif

@@ -341,6 +341,16 @@ static int launch_panels(hone_device_batch *self, int slot,
   return st;
 }
 
+/* Do panels solve these systems on the current device? */
+static bool by_panels(const hone_device_systems *systems) {
+  int device = 0, most = 0;
+  return hone_device_batch_by_panels(systems) ||
+         (cudaGetDevice(&device) == cudaSuccess &&
+          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                 device) == cudaSuccess &&
+          hone_device_batch_shared(systems) > static_cast<size_t>(most));
+}
+
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
                              size_t clear_bytes, size_t out_bytes) {
@@ -358,9 +368,8 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              cudaMemcpyHostToDevice, stream));
   /* Were the kernel not to run, no system would count as solved. */
   TRY_CUDA(cudaMemsetAsync(at->device_out, 0, clear_bytes, stream));
-  TRY(hone_device_batch_by_panels(systems)
-          ? launch_panels(self, slot, systems)
-          : hone_device_batch_launch(systems, stream));
+  TRY(by_panels(systems) ? launch_panels(self, slot, systems)
+                         : hone_device_batch_launch(systems, stream));
   if (systems->results.worst != nullptr)
     TRY(hone_device_batch_sum_up(systems, stream));
   TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,

@@ -17,7 +17,7 @@ inline cudaError_t cudaGetLastError() {
    next. */
 template <class K>
 cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute, int bytes) {
-  if (bytes < 0 || bytes > SHARED_OPTIN)
+  if (bytes < 0 || bytes > shared_optin())
     return last_error = cudaErrorInvalidValue;
   std::lock_guard<std::mutex> hold(kept.lock);
   const auto set = kept.shared.emplace(reinterpret_cast<const void *>(kernel),
@@ -39,7 +39,7 @@ inline cudaError_t cudaGetDevice(int *device) {
 inline cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr what, int) {
   *v = what == cudaDevAttrMultiProcessorCount ? HONE_EMULATE_PROCESSORS
        : what == cudaDevAttrCooperativeLaunch ? 1
-                                              : SHARED_OPTIN;
+                                              : shared_optin();
   return cudaSuccess;
 }
 /* ---- Threads among themselves ------------------------------------------ */

@@ -248,7 +248,12 @@ namespace hone_emulate {
 
 /* Limit of dynamic shared memory, unless raised. */
 constexpr size_t SHARED = 48 << 10;
-constexpr int SHARED_OPTIN = 227 << 10;
+/* The limit to which it can be raised: of compute capability 9.0, or so many
+   KiB. */
+inline int shared_optin() {
+  const char *text = getenv("HONE_EMULATE_SHARED");
+  return (text ? atoi(text) : 227) << 10;
+}
 constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;
 inline void

@@ -245,6 +245,29 @@ TEST(batch_panels, find_determinants) {
   }
 }
 
+/* Devices of other kinds have less shared memory than an inverse takes: the
+   emulated one is given so many KiB. */
+TEST(batch_panels, serve_where_shared_memory_is_small) {
+  NEED_DEVICE();
+  static const int64_t orders[] = {70, 100, 128};
+  if (!sup_emulated())
+    SKIP("shared memory cannot be taken from a true device");
+  for (int way = 0; way < 14; way++) {
+    const bool complex = way / 2 == 6;
+    bat t = make(1 + complex, 3, complex ? 50 : orders[way / 2 % 3], 1);
+    if (way / 2 % 6 > 2) {
+      t.options.structure = HONE_STRUCTURE_SPD;
+      for (int64_t k = 0; k < 3; k++)
+        bat_make_definite(&t, k, 1.0);
+    }
+    setenv("HONE_EMULATE_SHARED", way % 2 == 0 ? "99" : "163", 1);
+    check_solved(&t);
+    unsetenv("HONE_EMULATE_SHARED");
+    check_alone(&t, 1);
+    bat_discard(&t);
+  }
+}
+
 /* ---- Definite matrices by claim ----------------------------------------- */
 
 /* Scales rows and columns by powers of two up to 2^15. */

@@ -5,6 +5,7 @@
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
+#include "api/hone_batch.h"
 
 #include <complex.h>
 #include <math.h>
@@ -200,4 +201,70 @@ TEST(told_columns, without_an_x_have_no_precision) {
   o.columns = &column;
   CHECK_EQ_INT(hone_solve(2, 1, a, 2, b, 2, x, 2, &o, NULL), HONE_OVERFLOW);
   CHECK_EQ_INT(column.precision, 0);
+}
+
+/* A batch tells the largest probability of its systems. */
+TEST(told_columns, of_batches_add_to_the_probability_too) {
+  enum { M = 100 };
+  double a[25], *b = sup_filled(5 * M, 0.0), *x = sup_filled(5 * M, 0.0);
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu();
+  hone_batch batch = HONE_BATCH_INIT;
+  sup_rng rng = {7};
+  fill_blocks(a);
+  for (int k = 0; k < M; k++)
+    for (int i = 0; i < 3; i++)
+      b[k * 5 + i] = sup_normal(&rng);
+  batch.count = 1;
+  batch.n = batch.lda = batch.ldb = batch.ldx = 5;
+  batch.nrhs = M;
+  batch.a = a;
+  batch.b = b;
+  batch.x = x;
+  CHECK_EQ_INT(hone_batch_solve(&batch, &o, NULL, &r), HONE_OK);
+  ct_note("%s", r.path);
+  CHECK_LE(1e-9 + M * 2 * 5e-12, r.bound_failure);
+  sup_free(b);
+  sup_free(x);
+}
+
+static int stop_at_once(void *user, const hone_progress *event) {
+  (void)event;
+  return *(int *)user;
+}
+
+/* That a factorization was stopped is no error of its matrices. */
+TEST(told_columns, are_solved_after_a_factorization_that_was_stopped) {
+  enum { N = 300, COUNT = 6 };
+  double *a = sup_filled(N * N * COUNT, 0.0), *b = sup_filled(N * COUNT, 1.0);
+  double *x = sup_filled(N * COUNT, 0.0);
+  hone_options o = on_cpu();
+  hone_batch batch = HONE_BATCH_INIT;
+  hone_batch_solver *solver = NULL;
+  hone_batch_result result[COUNT];
+  sup_rng rng = {5};
+  int stops = 1;
+  o.progress = stop_at_once;
+  o.progress_user = &stops;
+  sup_random(&rng, N, N * COUNT, a, N);
+  batch.count = COUNT;
+  batch.n = batch.lda = batch.ldb = batch.ldx = batch.stride_b =
+      batch.stride_x = N;
+  batch.stride_a = N * N;
+  batch.nrhs = 1;
+  batch.a = a;
+  batch.b = b;
+  batch.x = x;
+  CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &batch, result, NULL),
+               HONE_CANCELLED);
+  stops = 0;
+  CHECK_EQ_INT(hone_batch_solver_solve(solver, &batch, &o, result, NULL),
+               HONE_OK);
+  for (int k = 0; k < COUNT; k++)
+    CHECK_EQ_INT(result[k].status, HONE_OK);
+  hone_batch_solver_destroy(&solver);
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
 }
