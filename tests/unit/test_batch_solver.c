@@ -403,6 +403,22 @@ static void give(void *memory, void *ctx) {
   free(memory);
 }
 
+static void use_heap(hone_options *o, heap *h) {
+  o->alloc = take;
+  o->free = give;
+  o->alloc_ctx = h;
+}
+
+/* Gives the systems the orders 4 and 5, and makes number 6 singular, in units
+   that no block serves. */
+static void mix(const batch *s, hone_batch *b, int64_t *each) {
+  for (int i = 0; i < COUNT; i++)
+    each[i] = i % 3 == 0 ? 4 : 5;
+  b->orders = each;
+  memset(matrix(s, 6), 0, (size_t)(25 * s->parts) * sizeof *s->a);
+  matrix(s, 6)[0] = 1e-310;
+}
+
 /* Factors while allocations fail, and solves when there is memory again: errors
    of matrices are those of the first call. Returns whether one failed. */
 static bool keeps_errors(int parts, heap *h) {
@@ -412,14 +428,8 @@ static bool keeps_errors(int parts, heap *h) {
   int64_t each[COUNT];
   kept k;
   hone_options o = HONE_OPTIONS_INIT;
-  for (int i = 0; i < COUNT; i++)
-    each[i] = i % 3 == 0 ? 4 : 5;
-  b.orders = each;
-  memset(matrix(&s, 6), 0, (size_t)(25 * parts) * sizeof *s.a);
-  matrix(&s, 6)[0] = 1e-310; /* no block serves it */
-  o.alloc = take;
-  o.free = give;
-  o.alloc_ctx = h;
+  mix(&s, &b, each);
+  use_heap(&o, h);
   const bool made = create(&k, parts, &o) == HONE_OK;
   const int st = made ? factor(&k, &s, &b) : HONE_NO_MEMORY;
   const bool failed = h->calls > h->fail_at;
@@ -462,14 +472,8 @@ TEST(batch_solver, survives_every_allocation_that_fails) {
       kept k;
       hone_options o = HONE_OPTIONS_INIT;
       ct_note("parts = %d, allocation %d fails", parts, (int)at);
-      for (int i = 0; i < COUNT; i++)
-        each[i] = i % 3 == 0 ? 4 : 5;
-      b.orders = each;
-      memset(matrix(&s, 6), 0, (size_t)(25 * parts) * sizeof *s.a);
-      matrix(&s, 6)[0] = 1e-310; /* no block serves it */
-      o.alloc = take;
-      o.free = give;
-      o.alloc_ctx = &h;
+      mix(&s, &b, each);
+      use_heap(&o, &h);
       int st = create(&k, parts, &o);
       if (st == HONE_OK && factor(&k, &s, &b) != HONE_NO_MEMORY)
         st = solve(&k, &s, &b, NULL);
