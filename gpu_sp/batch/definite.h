@@ -3,7 +3,8 @@
    search for pivots: the pivots of a panel are the diagonal of its block A11.
    So one warp inverts the next panel's A11 while the others multiply, and a
    panel itself is a product, -A21 inv(A11), by tiles. A claim that is wrong
-   shows by a pivot that is not positive, or by the certificate. Device code. */
+   shows by a pivot that is not positive, or by the certificate. Nobody asks for
+   their determinants here (hone_batch_is_definite). Device code. */
 #ifndef HONE_DEVICE_BATCH_DEFINITE_H
 #define HONE_DEVICE_BATCH_DEFINITE_H
 
@@ -65,8 +66,6 @@ __device__ __forceinline__ void invert_from(const system<S> &t, panel<S> *p,
     const entry inverse = reciprocal_of(det);
     p->smallest = smaller()(p->smallest, p00.part[0]);
     p->smallest = smaller()(p->smallest, det.part[0]);
-    if (lane < 2 && p->k0 + 2 * KK + lane < t.n)
-      t.s->pivot[p->k0 + 2 * KK + lane] = lane == 0 ? det : make<S::P>(1.0);
     /* Rows of the pivot become those of its inverse times themselves. */
     const bool own = row / 2 == KK;
     if (own) {
@@ -186,31 +185,6 @@ __device__ __forceinline__ void invert_definite(system<S> &t, panel<S> *p) {
     }
     move_columns(t, k0 < t.n, at);
   }
-}
-
-/* Replaces S by its inverse, as the beginning of eliminate.h says. Returns the
-   size of the smallest pivot, or of a definite matrix the smallest pivot or
-   minor of two, the same in all threads. */
-template <class S> __device__ __forceinline__ double invert(system<S> &t) {
-  const bool is = t.is_row();
-  const unsigned name = 0x80000000U | (127U - static_cast<unsigned>(t.thread));
-  panel<S> p = {0,       t.n, t.thread, is ? 0x7fffff80U : 0U, is ? name : 0U,
-                HONE_INF};
-  for (int i = t.thread; i < S::N; i += S::THREADS) {
-    t.s->from[i] = i;
-    t.s->place[i] = i < t.n && !S::DEFINITE ? -1 : i;
-  }
-  t.sync();
-  if constexpr (S::WHOLE_ROWS)
-    eliminate_columns<0>(t, &p, t.m[0]);
-  else if constexpr (S::DEFINITE)
-    invert_definite(t, &p);
-  else
-    invert_by_panels(t, &p);
-  if (!S::WHOLE_ROWS && t.thread == 0)
-    t.s->smallest = p.smallest;
-  t.sync();
-  return S::WHOLE_ROWS ? p.smallest : t.s->smallest;
 }
 
 } // namespace

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A matrix is brought into registers and scaled by powers of two; after it has
-   been inverted there (eliminate.h) products with the inverse solve. Device
-   code. */
+/* A matrix is copied to shared memory, where it stays for residuals, brought
+   into registers and scaled by powers of two. There it is inverted
+   (eliminate.h, definite.h), and products with the inverse solve. Device code.
+ */
 #ifndef HONE_DEVICE_BATCH_INVERT_H
 #define HONE_DEVICE_BATCH_INVERT_H
 
@@ -172,6 +173,31 @@ __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
     for (int ii = 0; ii < S::TR; ii++)
       t.s->kept[t.j_of(jj)][t.i_of(ii)] = t.m[ii][jj];
   t.sync();
+}
+
+/* Replaces S by its inverse, as the beginning of eliminate.h says. Returns the
+   size of the smallest pivot, or of a definite matrix the smallest pivot or
+   minor of two, the same in all threads. */
+template <class S> __device__ __forceinline__ double invert(system<S> &t) {
+  const bool is = t.is_row();
+  const unsigned name = 0x80000000U | (127U - static_cast<unsigned>(t.thread));
+  panel<S> p = {0,       t.n, t.thread, is ? 0x7fffff80U : 0U, is ? name : 0U,
+                HONE_INF};
+  for (int i = t.thread; i < S::N; i += S::THREADS) {
+    t.s->from[i] = i;
+    t.s->place[i] = i < t.n && !S::DEFINITE ? -1 : i;
+  }
+  t.sync();
+  if constexpr (S::WHOLE_ROWS)
+    eliminate_columns<0>(t, &p, t.m[0]);
+  else if constexpr (S::DEFINITE)
+    invert_definite(t, &p);
+  else
+    invert_by_panels(t, &p);
+  if (!S::WHOLE_ROWS && t.thread == 0)
+    t.s->smallest = p.smallest;
+  t.sync();
+  return S::WHOLE_ROWS ? p.smallest : t.s->smallest;
 }
 
 /* out = inv(S) in, for K vectors in shared memory. */
