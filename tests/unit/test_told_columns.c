@@ -113,7 +113,8 @@ static double plain_omega(int64_t n, const double *a, const double *b,
 }
 
 /* Columns that are taken back are no longer told by the measure for sparse
-   rows. */
+   rows. Which of these matrices are accepted first depends on roundings, and so
+   on the compiler and the processor: about half of them are. */
 TEST(told_columns, that_are_taken_back_tell_a_plain_backward_error) {
   enum { N = 66, M = 129 };
   double *a = sup_filled(N * N, 0.0), *b = sup_filled(N * M, 0.0);
@@ -123,16 +124,19 @@ TEST(told_columns, that_are_taken_back_tell_a_plain_backward_error) {
   o.columns = column;
   o.factor_precision = HONE_FACTOR_SINGLE;
   o.structure = HONE_STRUCTURE_GENERAL;
-  fill_late(N, M, 2868, a, b);
   int64_t taken_back = 0;
-  (void)hone_solve(N, M, a, N, b, N, x, N, &o, NULL);
-  for (int k = 0; k < M; k++) {
-    const double omega = plain_omega(N, a, b + k * N, x + k * N);
-    ct_note("column %d, status %d", k, (int)column[k].status);
-    if (column[k].status != HONE_ILL_CONDITIONED)
-      continue;
-    taken_back += omega > 0.5;
-    CHECK_LE(omega, column[k].backward_error * (1.0 + 1e-10) + 1e-15);
+  for (unsigned seed = 2850; seed < 2890; seed++) {
+    memset(a, 0, N * N * sizeof *a);
+    fill_late(N, M, seed, a, b);
+    (void)hone_solve(N, M, a, N, b, N, x, N, &o, NULL);
+    for (int k = 0; k < M; k++) {
+      const double omega = plain_omega(N, a, b + k * N, x + k * N);
+      ct_note("seed %u, column %d, status %d", seed, k, (int)column[k].status);
+      if (column[k].status != HONE_ILL_CONDITIONED)
+        continue;
+      taken_back += omega > 0.5;
+      CHECK_LE(omega, column[k].backward_error * (1.0 + 1e-10) + 1e-15);
+    }
   }
   CHECK_LT(0, taken_back);
   sup_free(a);
