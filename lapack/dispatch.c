@@ -8,7 +8,6 @@
 
    dsgesv_ and dsposv_ leave A unchanged if refinement succeeds (ITER >= 0), so
    that the library is always tried first. */
-#define _GNU_SOURCE /* madvise */
 #include "lapack/hidden.h"
 
 #include "base/base.h"
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* ITER of dsgesv_ when the system was solved in double precision. */
 enum {
@@ -28,66 +26,6 @@ enum {
   ITER_FACTORS = -3,   /* single precision could not factor A */
   ITER_SLOW = -31      /* refinement did not converge */
 };
-
-/* Allocates memory, on huge pages if it has at least so many bytes. */
-static hone_entry *room(int64_t rows, int64_t columns, size_t huge_from) {
-  const size_t huge = 1 << 21, n = (size_t)HONE_MAX(rows, (int64_t)1);
-  const size_t m = (size_t)HONE_MAX(columns, (int64_t)1);
-  if (n > (SIZE_MAX - huge) / sizeof(hone_entry) / m)
-    return NULL;
-  const size_t bytes = n * m * sizeof(hone_entry);
-  if (bytes < huge_from)
-    return malloc(bytes);
-  const size_t whole = (bytes + huge - 1) / huge * huge;
-  hone_entry *to = aligned_alloc(huge, whole);
-#ifdef MADV_HUGEPAGE
-  if (to != NULL)
-    (void)madvise(to, whole, MADV_HUGEPAGE); /* only a hint, which may fail */
-#endif
-  return to;
-}
-
-/* For the time of a call a whole huge page pays from a quarter of it on: malloc
-   would give the memory back to the system at the end of each call, and with it
-   some of the caller's. */
-hone_entry *hone_lapack_room(int64_t rows, int64_t columns) {
-  return room(rows, columns, 1 << 19);
-}
-
-/* to_ij = a_ij and to_ji = conj(a_ij) for the given triangle, in tiles that fit
-   in cache. The imaginary part of the diagonal counts as 0, as in LAPACK. A
-   complex symmetric matrix is not conjugated. */
-static void mirror(const hone_lapack_factors *f, hone_entry *to) {
-  enum { TILE = 32 };
-  const int64_t n = f->n;
-  const hone_entry *a = f->a;
-  const bool upper = f->uplo == 'U', conjugates = hone_lapack_conjugates(f);
-  for (int64_t j0 = 0; j0 < n; j0 += TILE)
-    for (int64_t i0 = 0; i0 <= j0; i0 += TILE)
-      for (int64_t j = j0; j < HONE_MIN(j0 + TILE, n); j++)
-        for (int64_t i = i0; i < HONE_MIN(i0 + TILE, j + 1); i++) {
-          const hone_entry v = upper ? a[i + j * f->lda] : a[j + i * f->lda];
-          const hone_entry w = conjugates ? hone_conj(v) : v;
-          to[j + i * n] = upper ? w : v;
-          to[i + j * n] = i == j && conjugates ? hone_real(v) : upper ? v : w;
-        }
-}
-
-static void copy_matrix(const hone_lapack_factors *f, hone_entry *to) {
-  const hone_entry *a = f->a;
-  if (f->kind != HONE_LAPACK_LU)
-    mirror(f, to);
-  else
-    for (int64_t j = 0; j < f->n; j++)
-      memcpy(to + j * f->n, a + j * f->lda, (size_t)f->n * sizeof *to);
-}
-
-hone_entry *hone_lapack_copy(const hone_lapack_factors *f) {
-  hone_entry *copy = hone_lapack_room(f->n, f->n);
-  if (copy != NULL)
-    copy_matrix(f, copy);
-  return copy;
-}
 
 /* ---- Which calls the drop-in solves ------------------------------------- */
 
@@ -136,12 +74,6 @@ void hone_lapack_passed(const hone_lapack_call *call, double start_ms) {
 }
 
 /* ---- Ways to solve it -------------------------------------------------- */
-
-void hone_lapack_copy_columns(int64_t n, int64_t nrhs, const hone_entry *from,
-                              int64_t ld_from, hone_entry *to, int64_t ld_to) {
-  for (int64_t j = 0; j < nrhs; j++)
-    memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
-}
 
 void hone_lapack_no_exchanges(const hone_lapack_factors *f) {
   if (f->ipiv == NULL)
@@ -216,7 +148,7 @@ static int64_t plain_double(const hone_lapack_call *call,
 static bool plain_kept(const hone_lapack_call *call, const hone_entry *copy,
                        const char *why, double start_ms, void *info) {
   const hone_lapack_factors *f = &call->f;
-  hone_entry *own = copy ? NULL : hone_lapack_copy(f);
+  hone_entry *own = copy ? NULL : hone_lapack_copy(f, false);
   hone_entry *b = hone_lapack_room(f->n, call->nrhs);
   const bool done = (copy != NULL || own != NULL) && b != NULL;
   if (done) {
@@ -247,7 +179,7 @@ static bool plain(const hone_lapack_call *call, void *info) {
   const char *why = tries      ? "single refused, "
                     : discards ? "single refused before, "
                                : "";
-  hone_entry *copy = tries && triangle ? hone_lapack_copy(f) : NULL;
+  hone_entry *copy = tries && triangle ? hone_lapack_copy(f, false) : NULL;
   hone_lapack_put(f->at, info, 0);
   bool done = tries && (copy != NULL || !triangle) &&
               plain_single(call, copy, start_ms);
@@ -313,7 +245,7 @@ void hone_lapack_double(const hone_lapack_call *call, int iter, void *iter_out,
                         void *info) {
   hone_float_environment callers;
   hone_float_enter(&callers);
-  hone_entry *copy = hone_lapack_copy(&call->f);
+  hone_entry *copy = hone_lapack_copy(&call->f, false);
   solve_in_double(call, copy, iter, iter_out, info);
   free(copy);
   hone_float_leave(&callers);
@@ -334,7 +266,7 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   hone_report report = HONE_REPORT_INIT;
-  hone_entry *copy = f->uplo != 0 ? hone_lapack_copy(f) : NULL;
+  hone_entry *copy = f->uplo != 0 ? hone_lapack_copy(f, false) : NULL;
   int st = HONE_NO_MEMORY;
   if (f->uplo == 0 || copy != NULL)
     st = by_library(call, copy, call->x, call->ldx, &report);
@@ -348,7 +280,7 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
                     report.backward_error, start_ms);
   } else {
     if (copy == NULL)
-      copy = hone_lapack_copy(f);
+      copy = hone_lapack_copy(f, false);
     solve_in_double(call, copy, iter_for(st), iter, info);
   }
   free(copy);
@@ -412,10 +344,7 @@ hone_entry *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   if (hone_lapack_small(f->n) || !config->on || f->lda < f->n || f->a == NULL ||
       !hone_lapack_may_keep(f) || hone_lapack_nested(f->at))
     return NULL;
-  hone_entry *copy = room(f->n, f->n, 1 << 22);
-  if (copy != NULL)
-    copy_matrix(f, copy);
-  return copy;
+  return hone_lapack_copy(f, true);
 }
 
 static bool refined(const hone_lapack_call *call, char trans, void *info_out) {

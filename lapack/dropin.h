@@ -242,8 +242,8 @@ int64_t hone_lapack_rcond(const hone_lapack_factors *f, char norm, double anorm,
                           double *rcond);
 /* Returns a copy of the matrix that is about to be factored, column by column
    with ld n, to be freed; or NULL without memory. The copy is a whole matrix
-   also where A is given by one triangle. */
-hone_entry *hone_lapack_copy(const hone_lapack_factors *f);
+   also where A is given by one triangle. keeps: it outlives the call. */
+hone_entry *hone_lapack_copy(const hone_lapack_factors *f, bool keeps);
 
 /* A hash of the entries of a matrix, as bits. Every entry adds to it by itself,
    so that parts may be added in any order. A change of a single number always

@@ -3,16 +3,13 @@
    error omega of x, with an error of at most 2 n 2^-53 omega + 2^-62 for n up
    to 2^20. It is accurate enough to decide between two x, and equals what an
    independent check in higher precision finds. */
-#define _GNU_SOURCE /* CPU sets */
 #include "lapack/dropin.h"
 
 #include "base/base.h"
 #include "base/exact.h"
+#include "lapack/parts.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -133,8 +130,6 @@ typedef struct stripe {
   supply *rest;
   int64_t from, to;
   hone_lapack_hash hash;
-  pthread_t thread;
-  bool apart; /* the thread runs */
 } stripe;
 
 static int64_t between(int64_t least, int64_t v, int64_t most) {
@@ -241,12 +236,12 @@ static int64_t piece_of(const hone_lapack_group *g, int64_t threads) {
   return HONE_MAX(least, HONE_MIN(most, g->n / (PIECES * threads) + 1));
 }
 
-static void *pass_stripe(void *p) {
+static void pass_stripe(void *p) {
   stripe *s = p;
   const int64_t n = s->g->n, piece = s->rest->piece;
   if (s->g->uplo != 0) {
     pass_triangle(s);
-    return NULL;
+    return;
   }
   while ((s->from = atomic_fetch_add(&s->rest->next, piece)) < n) {
     s->to = HONE_MIN(s->from + piece, n);
@@ -255,7 +250,6 @@ static void *pass_stripe(void *p) {
     else
       pass_columns(s);
   }
-  return NULL;
 }
 
 /* Where part t of 'count' of a triangle begins. They have equal areas. */
@@ -300,11 +294,9 @@ static void add_sums(const stripe *s, const hone_lapack_group *g) {
   }
 }
 
-/* Waits for the parts and adds up what they have made. */
+/* Adds up what the parts have made. */
 static void gather(stripe *stripes, int64_t count, const hone_lapack_group *g) {
   for (int64_t t = 0; t < count; t++) {
-    if (stripes[t].apart)
-      pthread_join(stripes[t].thread, NULL);
     if (stripes[t].g == &stripes[t].own)
       add_sums(&stripes[t], g);
     free_sums(&stripes[t]);
@@ -336,50 +328,9 @@ static int64_t divide(stripe *stripes, int64_t count, supply *rest,
   return room ? count : divide(stripes, 1, rest, g, open);
 }
 
-/* Makes the threads of a pass run on other CPUs than this one, if there are
-   some: where all have work to do, the system would have a new thread wait for
-   this one. */
-static void choose_cpus(pthread_attr_t *attributes) {
-#ifdef __GLIBC__ /* others have no such attribute */
-  cpu_set_t cpus;
-  const int here = sched_getcpu();
-  if (here < 0 || here >= CPU_SETSIZE ||
-      sched_getaffinity(0, sizeof cpus, &cpus) != 0)
-    return;
-  CPU_CLR((size_t)here, &cpus);
-  if (CPU_COUNT(&cpus) > 0)
-    (void)pthread_attr_setaffinity_np(attributes, sizeof cpus, &cpus);
-#else
-  (void)attributes;
-#endif
-}
-
-/* Has the parts done by as many threads, which take no signals. */
-static void run_parts(stripe *stripes, int64_t count) {
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  const bool may = count > 1 && pthread_attr_init(&attributes) == 0;
-  sigfillset(&all);
-  if (may) {
-    choose_cpus(&attributes);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-  }
-  for (int64_t t = count - 1; t >= 0; t--) {
-    stripes[t].apart = may && t > 0 &&
-                       pthread_create(&stripes[t].thread, &attributes,
-                                      pass_stripe, &stripes[t]) == 0;
-    if (!stripes[t].apart)
-      pass_stripe(&stripes[t]);
-  }
-  if (may) {
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-  }
-}
-
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
-  enum { STRIPES = 16, WORTH = 1 << 20 /* numbers */ };
+  enum { STRIPES = HONE_LAPACK_PARTS_MOST, WORTH = 1 << 20 /* numbers */ };
   stripe stripes[STRIPES];
   const int64_t n = g->n;
   const bool shared = n * n * HONE_PARTS >= WORTH;
@@ -391,7 +342,7 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       begin(g, k);
-  run_parts(stripes, count);
+  hone_lapack_run_parts(count, pass_stripe, stripes, sizeof *stripes);
   gather(stripes, count, g);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
