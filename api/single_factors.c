@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes factors without a ladder, and solves with them; see single_factors.h.
    The first engine of the policy that factors any matrix by LU in single
-   precision makes them, or, where that one fails, the next. */
+   precision makes them, or, where that one fails, the next; of a matrix that is
+   said to be definite, the first one of a device that does so by Cholesky. */
 #include "api/single_factors.h"
 
 #include "api/engines.h"
@@ -100,12 +101,21 @@ static bool in_range(double most) {
 
 /* ---- Making factors ------------------------------------------------------ */
 
+static bool is_on_device(const hone_engine *e) {
+  return e->device_bytes != NULL;
+}
+
 /* An engine that puts the factors into host memory, where a device has too
    little, is left out: the host's own engine follows. */
-static bool serves(const hone_step *step) {
+static bool serves(const hone_step *step, bool definite) {
   const hone_engine *e = step->engine;
   return e->precision == 32 && e->applies == NULL && !e->spare &&
-         !step->second_opinion;
+         !step->second_opinion &&
+         (!definite || (e->symmetric && is_on_device(e)));
+}
+
+static bool is_definite(const hone_options *o) {
+  return o->structure == HONE_STRUCTURE_SPD;
 }
 
 /* Gives up what an engine has made, and the engine. */
@@ -187,7 +197,7 @@ static int make_factors(hone_single_factors *f, const hone_options *o) {
   if (!open_power(&power, &f->mem, f->n))
     return HONE_NO_MEMORY;
   for (int i = 0; i < count && another_may_do(st); i++)
-    if (serves(&steps[i]))
+    if (serves(&steps[i], is_definite(o)))
       st = factor_with(f, steps[i].engine, o, &power);
   hone_mem_put(&f->mem, power.memory);
   return st;
@@ -228,10 +238,37 @@ static void take_account(hone_single_factors *f) {
   hone_account account = {.device_bytes = 0};
   if (f->engine->account != NULL)
     f->engine->account(f->self, &account);
-  f->account.device = f->engine->device_bytes != NULL;
+  f->account.device = is_on_device(f->engine);
   f->account.bytes = f->mem.held;
   f->account.device_bytes = account.device_bytes;
   f->account.device_most = account.device_most;
+}
+
+/* Checks the caller's options and makes them those of factors alone. */
+static int take_options(const hone_options *options, hone_options *o,
+                        hone_tuning *tuning) {
+  const int st = hone_options_take(options, o, tuning, NULL);
+  if (st == HONE_OK && !is_definite(o))
+    o->structure = HONE_STRUCTURE_GENERAL;
+  o->factor_precision = HONE_FACTOR_SINGLE;
+  return st;
+}
+
+static bool expects_device(int64_t n, const hone_options *options) {
+  hone_options o;
+  hone_tuning tuning;
+  hone_guest guest;
+  hone_step steps[HONE_MAX_RUNGS];
+  char why[128];
+  if (take_options(options, &o, &tuning) != HONE_OK)
+    return false;
+  hone_guest_enter(&guest);
+  const int count = hone_choose_engines(&o, n, false, steps, why, sizeof why);
+  hone_guest_leave(&guest);
+  int i = 0;
+  while (i < count && !serves(&steps[i], is_definite(&o)))
+    i++;
+  return i < count && is_on_device(steps[i].engine);
 }
 
 static int make(int64_t n, const hone_entry *a, int64_t lda,
@@ -241,11 +278,9 @@ static int make(int64_t n, const hone_entry *a, int64_t lda,
   hone_tuning tuning;
   hone_guest guest;
   *factors = NULL;
-  int st = hone_options_take(options, &o, &tuning, NULL);
+  int st = take_options(options, &o, &tuning);
   if (st != HONE_OK)
     return st;
-  o.structure = HONE_STRUCTURE_GENERAL;
-  o.factor_precision = HONE_FACTOR_SINGLE;
   hone_guest_enter(&guest);
   hone_mem mem = hone_memory_of(&o);
   mem.keeps = true;
@@ -400,6 +435,7 @@ static void destroy(hone_single_factors **factors) {
 const hone_single_table *hone_single_functions(void) {
   static const hone_single_table table = {.struct_size = sizeof table,
                                           .make = make,
+                                          .expects_device = expects_device,
                                           .solve = solve,
                                           .residual = residual,
                                           .vouched = vouched,

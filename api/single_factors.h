@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU factors in single precision for a program that refines and verifies by
-   itself: the LAPACK drop-in, where it hides factors (lapack/hidden.h). They
-   are made by the engine that a solver of this order would use, on a GPU or on
-   the host. libhone exports the two tables for its own drop-in; programs use
-   hone.h.
+/* LU and Cholesky factors in single precision for a program that refines and
+   verifies by itself: the LAPACK drop-in, where it hides factors
+   (lapack/hidden.h). They are made by the engine that a solver of this order
+   would use, on a GPU or on the host. libhone exports the two tables for its
+   own drop-in; programs use hone.h.
 
    Compiled for each scalar; the functions for double complex are in
    hone_z_single_functions. */
@@ -33,13 +33,17 @@ typedef struct hone_single_table {
   size_t struct_size;
   /* Factors A, n x n with leading dimension lda >= n >= 1, which lies in host
      memory and is read during this call only. Of the options (NULL: defaults)
-     those of devices, threads, memory and tuning count. HONE_OK;
-     HONE_NOT_FINITE_A; HONE_SINGULAR: the factors are of no use, as where a
-     pivot is zero; otherwise an engine's status. *factors is NULL unless the
-     status is HONE_OK, and then the caller's, to be destroyed. */
+     those of devices, threads, memory and tuning count, and HONE_STRUCTURE_SPD:
+     A is symmetric, or Hermitian, and is factored by Cholesky on a device, or
+     not at all. HONE_OK; HONE_NOT_FINITE_A; HONE_SINGULAR: the factors are of
+     no use, as where a pivot is zero or A is not definite; otherwise an
+     engine's status, or HONE_NO_DEVICE. *factors is NULL unless the status is
+     HONE_OK, and then the caller's, to be destroyed. */
   int (*make)(int64_t n, const hone_entry *a, int64_t lda,
               const hone_options *options, hone_single_factors **factors,
               hone_single_account *account);
+  /* Returns true if make would first try a device for this order. */
+  bool (*expects_device)(int64_t n, const hone_options *options);
   /* v = inv(A) v ('N'), inv(A^T) v ('T') or inv(A^H) v ('C') for k columns,
      ldv >= n, whose entries are finite. Threads may solve with the same factors
      at once: they take turns. In the child of a fork, factors on a device give

@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,18 @@ static void take_diagonal(const hone_lapack_hidden *h) {
 }
 
 static const char NO_ROOM_SAYS[] = "no room for hidden factors, ";
-typedef enum hiding { HIDDEN, REFUSED, NO_ROOM } hiding;
+typedef enum hiding { HIDDEN, HIDDEN_THERE, REFUSED, NO_ROOM } hiding;
+
+/* How the line in the log begins. */
+static const char *begins(hiding result) {
+  static const char *const says[] = {[HIDDEN] = "single, ",
+                                     [HIDDEN_THERE] = "single on a GPU, ",
+                                     [REFUSED] = "single refused, ",
+                                     [NO_ROOM] = NO_ROOM_SAYS};
+  return says[result];
+}
+
+static bool is_hidden(hiding result) { return result <= HIDDEN_THERE; }
 
 static hiding hidden(const hone_lapack_factors *f, bool at_once) {
   hone_lapack_hidden *h = hone_lapack_hidden_new(f, at_once);
@@ -163,12 +175,13 @@ static hiding hidden(const hone_lapack_factors *f, bool at_once) {
   if (hone_lapack_hidden_factor(h) == 0) {
     take_diagonal(h);
     tag_diagonal(h);
+    const hiding place = h->account.device ? HIDDEN_THERE : HIDDEN;
     if (trial(h))
-      result = hone_lapack_hidden_put(h) ? HIDDEN : NO_ROOM;
-    if (result != HIDDEN)
+      result = hone_lapack_hidden_put(h) ? place : NO_ROOM;
+    if (!is_hidden(result))
       restore_diagonal(h);
   }
-  if (result == HIDDEN)
+  if (is_hidden(result))
     hone_lapack_no_exchanges(f);
   else
     hone_lapack_hidden_free(h);
@@ -206,8 +219,8 @@ static bool will_invert(const hone_lapack_factors *f) {
 }
 
 /* Hides the factors of a matrix whose caller consents, unless its matrices were
-   refused before. Returns false, with A unchanged, if they are not hidden; *why
-   then tells why in the log. */
+   refused before. Returns false, with A unchanged, if they are not hidden. *why
+   begins the line in the log. */
 static bool hide(const hone_lapack_factors *f, bool at_once, const char **why) {
   hone_lapack_factors site = *f;
   hone_float_environment callers;
@@ -223,13 +236,10 @@ static bool hide(const hone_lapack_factors *f, bool at_once, const char **why) {
   hone_float_enter(&callers);
   const hiding result = hidden(&site, at_once);
   hone_float_leave(&callers);
-  if (result != NO_ROOM) {
-    *why = "single refused, ";
-    hone_lapack_tried(&site, result == HIDDEN);
-  } else {
-    *why = NO_ROOM_SAYS;
-  }
-  return result == HIDDEN;
+  *why = begins(result);
+  if (result != NO_ROOM)
+    hone_lapack_tried(&site, is_hidden(result));
+  return is_hidden(result);
 }
 
 bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
@@ -244,13 +254,13 @@ bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
   const bool done = hide(f, at_once, &why);
   if (done)
     hone_lapack_put(f->at, info, 0);
-  const bool no_room = strcmp(why, NO_ROOM_SAYS) == 0;
-  if (done || no_room || strcmp(why, "single refused, ") == 0)
-    hone_lapack_log(name, f->n, 0,
-                    done      ? "single, factors hidden"
-                    : no_room ? "no room for hidden factors, LAPACK's follow"
-                              : "single refused, LAPACK's factors follow",
-                    HONE_NAN, start_ms);
+  if (done || strcmp(why, begins(NO_ROOM)) == 0 ||
+      strcmp(why, begins(REFUSED)) == 0) {
+    char how[64];
+    snprintf(how, sizeof how, "%s%s", why,
+             done ? "factors hidden" : "LAPACK's factors follow");
+    hone_lapack_log(name, f->n, 0, how, HONE_NAN, start_ms);
+  }
   return done;
 }
 

@@ -24,16 +24,16 @@
 /* A matrix that has a tag. Constant while it is in use, but for
    the fields below the line. */
 typedef struct hone_lapack_hidden {
-  uint64_t tag;            /* the bits of the first number on the diagonal */
-  hone_lapack_factors f;   /* of the call of dgetrf_ or dpotrf_ */
-  void *diagonal;          /* of A */
-  hone_lapack_hash hash;   /* of A with the tags */
-  double scale;            /* the factors are those of scale A */
-  void *single;            /* of ssytrf_ or spotrf_, ld n; or NULL */
-  void *exchanges;         /* their ipiv, integers of the caller's width */
-  hone_single_factors *lu; /* of the library; or NULL */
-  hone_single_account lu_account; /* what is known of them */
-  void (*lu_destroy)(hone_single_factors **lu);
+  uint64_t tag;          /* the bits of the first number on the diagonal */
+  hone_lapack_factors f; /* of the call of dgetrf_ or dpotrf_ */
+  void *diagonal;        /* of A */
+  hone_lapack_hash hash; /* of A with the tags */
+  double scale;          /* the factors are those of scale A */
+  void *single;          /* of ssytrf_ or spotrf_, ld n; or NULL */
+  void *exchanges;       /* their ipiv, integers of the caller's width */
+  hone_single_factors *library; /* made by the library; or NULL */
+  hone_single_account account;  /* what is known of them */
+  void (*destroy)(hone_single_factors **factors);
   int threads;  /* that the caller's LAPACK uses */
   bool at_once; /* see hone_lapack_hides */
   /* ---- these change, under the store's lock */
@@ -137,7 +137,7 @@ void hone_lapack_hidden_hash(const hone_lapack_hidden *hidden,
 
 /* Tells whether there are factors in single precision. */
 static inline bool hone_lapack_hidden_has(const hone_lapack_hidden *hidden) {
-  return hidden->lu != NULL || hidden->single != NULL;
+  return hidden->library != NULL || hidden->single != NULL;
 }
 
 /* Tells whether A, which was not scaled, has entries whose squares are in

@@ -22,12 +22,12 @@ static bool measured_there(const hone_lapack_hidden *h,
   const hone_entry *x = g->x + k * n, *b = g->b + k * g->ldb;
   hone_entry *r = g->r + k * n;
   double *den = g->den + k * n;
-  if (table->residual(h->lu, x, b, r, den) != HONE_OK ||
+  if (table->residual(h->library, x, b, r, den) != HONE_OK ||
       !hone_lapack_in_range(g, k))
     return false;
   *omega = hone_lapack_backward_error(g, k);
   return *omega > ACCEPTED ||
-         (*omega <= GOOD && table->vouched(h->lu, x, b, r, den));
+         (*omega <= GOOD && table->vouched(h->library, x, b, r, den));
 }
 
 void hone_lapack_hidden_residual(const hone_lapack_hidden *h,
@@ -36,7 +36,7 @@ void hone_lapack_hidden_residual(const hone_lapack_hidden *h,
   bool rest[HONE_LAPACK_AT_ONCE] = {false};
   double measured[HONE_LAPACK_AT_ONCE];
   bool some = false;
-  if (h->lu == NULL || !h->lu_account.device || g->trans != 'N') {
+  if (h->library == NULL || !h->account.device || g->trans != 'N') {
     hone_lapack_residual(g, open, omega);
     return;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors a matrix in single precision, a whole one by the library, a triangle
-   with the caller's own spotrf_ or ssytrf_, and solves with these factors; see
-   hidden.h. */
+   with the caller's own spotrf_ or ssytrf_, or, where a GPU has Cholesky, by
+   the library as well, and solves with these factors; see hidden.h. */
 #include "lapack/hidden.h"
 
 #include "base/base.h"
@@ -102,26 +102,63 @@ static int64_t factor_triangle(const hone_lapack_hidden *h) {
   return hone_lapack_get(at, &info);
 }
 
-/* Has the library factor a whole matrix, on a GPU if it has one. */
+/* Has the library factor a whole matrix, on a GPU if it has one. Returns its
+   status. */
+static int factor_by_library(hone_lapack_hidden *h,
+                             const hone_single_table *table,
+                             const hone_options *options, const hone_entry *a,
+                             int64_t lda) {
+  hone_lapack_enter();
+  const int st = table->make(h->f.n, a, lda, options, &h->library, &h->account);
+  hone_lapack_leave();
+  h->destroy = table->destroy;
+  h->scale = ldexp(1.0, h->account.exponent);
+  return st;
+}
+
 static int64_t factor_whole(hone_lapack_hidden *h) {
   const hone_single_table *table = hone_lapack_single_table();
   hone_options options = HONE_OPTIONS_INIT;
   if (table == NULL)
     return -1;
   options.threads = h->threads;
-  hone_lapack_enter();
-  const int st =
-      table->make(h->f.n, h->f.a, h->f.lda, &options, &h->lu, &h->lu_account);
-  hone_lapack_leave();
-  h->lu_destroy = table->destroy;
-  h->scale = ldexp(1.0, h->lu_account.exponent);
-  return st == HONE_OK ? 0 : -1;
+  return factor_by_library(h, table, &options, h->f.a, h->f.lda) == HONE_OK
+             ? 0
+             : -1;
+}
+
+/* Has the library factor a definite matrix on a GPU, which needs both
+   triangles. Returns 1 if none serves this one, otherwise as
+   hone_lapack_hidden_factor. */
+static int64_t factor_definite(hone_lapack_hidden *h) {
+  const hone_single_table *table = hone_lapack_single_table();
+  hone_options options = HONE_OPTIONS_INIT;
+  options.threads = h->threads;
+  options.structure = HONE_STRUCTURE_SPD;
+  if (table == NULL || !table->expects_device(h->f.n, &options))
+    return 1;
+  hone_entry *whole = hone_lapack_copy(&h->f, false);
+  const int st = whole != NULL
+                     ? factor_by_library(h, table, &options, whole, h->f.n)
+                     : HONE_NO_MEMORY;
+  free(whole);
+  if (st == HONE_OK) { /* what an earlier matrix has left is not needed */
+    free(h->single);
+    h->single = NULL;
+  }
+  return st == HONE_OK                                    ? 0
+         : st == HONE_SINGULAR || st == HONE_NOT_FINITE_A ? -1
+                                                          : 1;
 }
 
 int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden) {
   const int64_t n = hidden->f.n;
   if (hidden->f.kind == HONE_LAPACK_LU)
     return factor_whole(hidden);
+  const int64_t info =
+      hidden->f.kind == HONE_LAPACK_CHOLESKY ? factor_definite(hidden) : 1;
+  if (info <= 0)
+    return info;
   if (hidden->single == NULL)
     hidden->single = hone_lapack_room(n, n / 2 + 1);
   return hidden->single != NULL && rounded(hidden) ? factor_triangle(hidden)
@@ -214,15 +251,15 @@ static int64_t solve_triangle(const hone_lapack_hidden *hidden, int64_t nrhs,
 }
 
 /* v = inv(op(A)) v with the factors of the library. */
-static int64_t solve_whole(const hone_lapack_hidden *hidden, char trans,
-                           int64_t nrhs, hone_entry *v, int64_t ldv) {
+static int64_t solve_by_library(const hone_lapack_hidden *hidden, char trans,
+                                int64_t nrhs, hone_entry *v, int64_t ldv) {
   const int64_t n = hidden->f.n;
   for (int64_t k = 0; k < nrhs; k++)
     if (!(scale_of(n, v + k * ldv) > 0.0) && !is_zero(n, v + k * ldv))
       return -1;
   hone_lapack_enter();
   const int st =
-      hone_lapack_single_table()->solve(hidden->lu, trans, nrhs, v, ldv);
+      hone_lapack_single_table()->solve(hidden->library, trans, nrhs, v, ldv);
   hone_lapack_leave();
   return st == HONE_OK ? 0 : -1;
 }
@@ -230,8 +267,8 @@ static int64_t solve_whole(const hone_lapack_hidden *hidden, char trans,
 int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
                                      char trans, int64_t nrhs, hone_entry *v,
                                      int64_t ldv) {
-  return hidden->lu != NULL ? solve_whole(hidden, trans, nrhs, v, ldv)
-                            : solve_triangle(hidden, nrhs, v, ldv);
+  return hidden->library != NULL ? solve_by_library(hidden, trans, nrhs, v, ldv)
+                                 : solve_triangle(hidden, nrhs, v, ldv);
 }
 
 /* The condition ------------------------------------------------------------ */
@@ -268,8 +305,8 @@ static int64_t inverse_norm(const hone_lapack_hidden *h, char norm,
 }
 
 /* The norm of A is said to be 1. */
-static int64_t rcond_whole(const hone_lapack_hidden *h, char norm,
-                           double *rcond) {
+static int64_t rcond_by_library(const hone_lapack_hidden *h, char norm,
+                                double *rcond) {
   double estimate;
   if (inverse_norm(h, norm, &estimate) != 0 || !(estimate > 0.0))
     return -1;
@@ -309,5 +346,6 @@ static int64_t rcond_triangle(const hone_lapack_hidden *h, double *rcond) {
 
 int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
                                         double *rcond) {
-  return h->lu != NULL ? rcond_whole(h, norm, rcond) : rcond_triangle(h, rcond);
+  return h->library != NULL ? rcond_by_library(h, norm, rcond)
+                            : rcond_triangle(h, rcond);
 }

@@ -162,7 +162,7 @@ static int64_t columns_worth(int64_t n) {
 static int64_t columns_saved(const hone_lapack_hidden *h) {
   enum { LEAST = 4, SHARE = 700 }; /* docs/lapack.md */
   const int64_t n = h->f.n;
-  return h->lu != NULL && h->lu_account.device
+  return h->library != NULL && h->account.device
              ? columns_worth(n)
              : HONE_MAX((int64_t)LEAST, n / SHARE);
 }

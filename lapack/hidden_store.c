@@ -16,8 +16,8 @@
 /* Factors that are no longer in the list. They are destroyed when the lock is
    given back: that may take long on a device, whose driver has locks, too. */
 typedef struct discarded {
-  hone_single_factors *lu;
-  void (*destroy)(hone_single_factors **lu);
+  hone_single_factors *library;
+  void (*destroy)(hone_single_factors **factors);
   struct discarded *next;
 } discarded;
 
@@ -37,7 +37,7 @@ static void unlock_store(void) {
   pthread_mutex_unlock(&store.lock);
   while (d != NULL) {
     discarded *next = d->next;
-    d->destroy(&d->lu);
+    d->destroy(&d->library);
     free(d);
     d = next;
   }
@@ -98,12 +98,12 @@ static int64_t bytes_of(const hone_lapack_hidden *h) {
   const int64_t n = h->f.n, number = h->f.parts * (int64_t)sizeof(double);
   return n * number + (int64_t)sizeof *h +
          (h->single ? n * n * number / 2 : 0) +
-         (h->lu ? h->lu_account.bytes : 0) +
+         (h->library ? h->account.bytes : 0) +
          (h->in_double ? n * n * number : 0);
 }
 
 static int64_t device_bytes_of(const hone_lapack_hidden *h) {
-  return h->lu ? h->lu_account.device_bytes : 0;
+  return h->library ? h->account.device_bytes : 0;
 }
 
 static void count(const hone_lapack_hidden *h, int sign) {
@@ -111,21 +111,21 @@ static void count(const hone_lapack_hidden *h, int sign) {
   store.device_bytes += sign * device_bytes_of(h);
 }
 
-static void destroy_lu(hone_lapack_hidden *h) {
-  if (h->lu != NULL)
-    h->lu_destroy(&h->lu);
+static void destroy_library(hone_lapack_hidden *h) {
+  if (h->library != NULL)
+    h->destroy(&h->library);
 }
 
 /* Has unlock_store destroy them. */
-static void discard_lu(hone_lapack_hidden *h) {
-  discarded *d = h->lu != NULL ? malloc(sizeof *d) : NULL;
+static void discard_library(hone_lapack_hidden *h) {
+  discarded *d = h->library != NULL ? malloc(sizeof *d) : NULL;
   if (d == NULL) { /* there is nothing to destroy, or no memory to wait with */
-    destroy_lu(h);
+    destroy_library(h);
     return;
   }
-  *d = (discarded){h->lu, h->lu_destroy, store.discarded};
+  *d = (discarded){h->library, h->destroy, store.discarded};
   store.discarded = d;
-  h->lu = NULL;
+  h->library = NULL;
 }
 
 static void free_others(hone_lapack_hidden *h) {
@@ -139,7 +139,7 @@ static void free_others(hone_lapack_hidden *h) {
 void hone_lapack_hidden_free(hone_lapack_hidden *hidden) {
   if (hidden == NULL)
     return;
-  destroy_lu(hidden);
+  destroy_library(hidden);
   free_others(hidden);
   free(hidden->diagonal);
   free(hidden);
@@ -164,14 +164,14 @@ static void forget(hone_lapack_hidden **at) {
   hone_lapack_hidden *h = take_out(at);
   if (h->users > 0)
     return;
-  discard_lu(h);
+  discard_library(h);
   hone_lapack_hidden_free(h);
 }
 
 /* Frees the factors of a matrix that is in the list. */
 static void empty(hone_lapack_hidden *h) {
   count(h, -1);
-  discard_lu(h);
+  discard_library(h);
   free_others(h);
   count(h, 1);
 }
@@ -179,7 +179,7 @@ static void empty(hone_lapack_hidden *h) {
 /* Frees those of the library, and leaves LAPACK's. */
 static void give_device_up(hone_lapack_hidden *h) {
   count(h, -1);
-  discard_lu(h);
+  discard_library(h);
   count(h, 1);
 }
 
@@ -254,7 +254,7 @@ static hone_lapack_hidden *make(const hone_lapack_factors *f) {
 
 /* Empties what was left for another matrix of this order and type. */
 static void begin_anew(hone_lapack_hidden *h, const hone_lapack_factors *f) {
-  destroy_lu(h);
+  destroy_library(h);
   free(h->in_double);
   free(h->exchanges_double);
   if (f->kind == HONE_LAPACK_LU) { /* its factors are the library's */
@@ -295,7 +295,7 @@ hone_lapack_hidden *hone_lapack_hidden_new(const hone_lapack_factors *f,
 bool hone_lapack_hidden_put(hone_lapack_hidden *hidden) {
   const request r = {.bytes = bytes_of(hidden),
                      .device_bytes = device_bytes_of(hidden),
-                     .device_most = hidden->lu_account.device_most};
+                     .device_most = hidden->account.device_most};
   lock_store();
   const bool fits = make_room(&r);
   if (fits)
@@ -360,7 +360,7 @@ void hone_lapack_hidden_add(hone_lapack_hidden *hidden, void *in_double,
     hidden->in_double = in_double;
     hidden->exchanges_double = exchanges;
     if (hidden->users == 1) { /* nobody else solves with the others */
-      discard_lu(hidden);
+      discard_library(hidden);
       free(hidden->single);
       hidden->single = NULL;
     }

@@ -4,6 +4,7 @@
 #include "tests/unit/lapack_hidden.h"
 
 #include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -189,6 +190,40 @@ HIDDEN_TEST(keeps_its_promises_on_a_gpu) {
     CHECK(all_nan(&s));
   }
   hidden_free(&s);
+  hidden_close(&d);
+  unsetenv("HONE_LOG");
+}
+
+static void check_cholesky_of_a_gpu(const hidden_calls *d, char uplo) {
+  hidden_system s = hidden_make(600, 2, uplo);
+  log_capture capture = log_start();
+  double rcond, real = 0.0;
+  hidden_potrf(d, &s);
+  char *log = log_stop(&capture);
+  CHECK_EQ_INT(s.info, 0);
+  CHECK_CONTAINS(log, "factors hidden");
+  CHECK((strstr(log, "on a GPU") != NULL) == cuda_usable());
+  free(log);
+  CHECK(isnan(creal(s.f[0])));
+  check_only_diagonal(&s);
+  hidden_potrs(d, &s);
+  CHECK_LE(hidden_backward_error(&s, 'N'), SUP_LIMIT);
+  hidden_pocon(d, &s, 1.0, &rcond);
+  hidden_real_pocon(&s, 1.0, &real);
+  CHECK_NEAR(rcond, real, 0.05 * real);
+  factor(d, &s);
+  s.f[7 + 7 * s.ld + (uplo == 'L' ? 1 : -1)] *= 1.0 + 1e-15;
+  hidden_potrs(d, &s);
+  CHECK(all_nan(&s));
+  hidden_free(&s);
+}
+
+HIDDEN_TEST(cholesky_keeps_its_promises_on_a_gpu) {
+  setenv("HONE_LOG", "1", 1);
+  hidden_calls d = hidden_open(NULL, NULL);
+  REQUIRE(d.potrf != NULL);
+  check_cholesky_of_a_gpu(&d, 'U');
+  check_cholesky_of_a_gpu(&d, 'L');
   hidden_close(&d);
   unsetenv("HONE_LOG");
 }

@@ -222,6 +222,65 @@ TEST_OF(single_factors, refuse_options_that_hone_solve_refuses) {
   discard(&k);
 }
 
+/* ---- Definite matrices --------------------------------------------------- */
+
+/* The matrix of make_known, made symmetric or Hermitian, times sign. */
+static known make_definite(int64_t n, int device, double sign) {
+  known k = make_known(n, device);
+  for (int64_t j = 0; j < n; j++) {
+    k.a[j + j * k.lda] = sign * 2.0 * (double)n;
+    for (int64_t i = j + 1; i < n; i++) {
+      k.a[i + j * k.lda] = hone_times(sign, k.a[i + j * k.lda]);
+      k.a[j + i * k.lda] = hone_conj(k.a[i + j * k.lda]);
+    }
+  }
+  k.options.structure = HONE_STRUCTURE_SPD;
+  return k;
+}
+
+static void check_definite(int64_t n) {
+  ct_note("n = %d", (int)n);
+  known k = make_definite(n, HONE_DEVICE_CUDA, 1.0);
+  CHECK(hone_single_functions()->expects_device(n, &k.options));
+  REQUIRE(CHECK_EQ_INT(make(&k), HONE_OK));
+  CHECK(k.account.device);
+  check_solution(&k, 'N', 1);
+  check_solution(&k, 'T', 3);
+  check_solution(&k, 'C', 2);
+  check_residual(&k);
+  discard(&k);
+}
+
+/* Cholesky shows by what it refuses. */
+TEST_OF(single_factors_cuda, of_definite_matrices_are_those_of_cholesky) {
+  NEED_DEVICE();
+  check_definite(33);
+  check_definite(450);
+  known k = make_definite(140, HONE_DEVICE_CUDA, -1.0);
+  CHECK_EQ_INT(make(&k), HONE_SINGULAR);
+  CHECK(k.factors == NULL);
+  k.a[0] = entries_ending_in(HONE_NAN);
+  CHECK_EQ_INT(make(&k), HONE_NOT_FINITE_A);
+  k.options.structure = HONE_STRUCTURE_GENERAL;
+  CHECK(hone_single_functions()->expects_device(k.n, &k.options));
+  k.a[0] = -280.0;
+  CHECK_EQ_INT(make(&k), HONE_OK);
+  discard(&k);
+}
+
+TEST_OF(single_factors, of_definite_matrices_need_a_device) {
+  known k = make_definite(70, HONE_DEVICE_CPU, 1.0);
+  CHECK(!hone_single_functions()->expects_device(k.n, &k.options));
+  CHECK_EQ_INT(make(&k), HONE_NO_DEVICE);
+  CHECK(k.factors == NULL);
+  k.options.structure = HONE_STRUCTURE_GENERAL;
+  CHECK(!hone_single_functions()->expects_device(k.n, &k.options));
+  CHECK_EQ_INT(make(&k), HONE_OK);
+  k.options.device = 77;
+  CHECK(!hone_single_functions()->expects_device(k.n, &k.options));
+  discard(&k);
+}
+
 /* ---- Residuals by a device ----------------------------------------------- */
 
 TEST_OF(single_factors, of_the_host_have_no_residual) {
