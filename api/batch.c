@@ -152,6 +152,9 @@ static int check_options(const hone_options *o, hone_report *report) {
   if (o->error_bounds != NULL)
     return refuse(report, HONE_BAD_OPTION,
                   "options.error_bounds: a batch takes none");
+  if (o->triangle != 0)
+    return refuse(report, HONE_BAD_OPTION,
+                  "options.triangle: a batch takes both");
   return HONE_OK;
 }
 

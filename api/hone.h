@@ -9,11 +9,11 @@
  *
  * Matrices are dense and stored by columns (element (i, j) of A stands at
  * a[i + j * lda]) unless options say otherwise. Sizes are int64_t, indices
- * count from 0. Nothing is printed unless HONE_LOG is set in the environment;
- * nothing exits; no global handle is kept. Threads may use different solvers at
- * once; one that a call uses is HONE_BUSY for others, and has no matrix in a
- * child forked then. A call computes in a floating-point environment of its own
- * and gives the caller's back, with its flags, in which progress functions run.
+ * count from 0. Nothing is printed unless HONE_LOG is set in the environment.
+ * Threads may use different solvers at once; one that a call uses is HONE_BUSY
+ * for others, and has no matrix in a child forked then. A call computes in a
+ * floating-point environment of its own and gives the caller's back, with its
+ * flags, in which progress functions run.
  *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
@@ -95,10 +95,8 @@ HONE_API const char *hone_version(void);
 
 /** options.layout: how A is stored. b and x are always stored by columns. */
 enum { HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1 };
-
 /** options.trans: A x = b, A^T x = b, or A^H x = b (of real A, A^T x = b). */
 enum { HONE_NO_TRANS = 0, HONE_TRANS = 1, HONE_CONJ_TRANS = 2 };
-
 /** options.device: where the factorization runs. AUTO is a GPU if there is one
     and n is large enough for it to pay, else the CPU. With CUDA the status is
     HONE_NO_DEVICE if no GPU can be used (and there is anything to solve). */
@@ -112,16 +110,26 @@ enum { HONE_FACTOR_AUTO = 0, HONE_FACTOR_SINGLE = 1, HONE_FACTOR_DOUBLE = 2 };
 enum {
   /* Nothing: the library looks, which costs little. It solves diagonal and
      triangular matrices by substitution and narrow bands by LU of the band, in
-     double on the CPU, whatever device and factor_precision say. Where it pays,
-     it factors a matrix that may be positive definite by Cholesky, in single
-     and then in double. Every x passes the same tests. */
+     double on the CPU, whatever device and factor_precision say. What may be
+     positive definite it factors by Cholesky where that pays. */
   HONE_STRUCTURE_AUTO = 0,
-  /* A is symmetric positive definite. Cholesky (A = L L^T) takes half the work
-     of LU and reads one triangle of A. Residuals use all of A: if A is not
-     positive definite, a pivot or a residual shows it and LU follows. No effect
-     with HONE_FACTOR_DOUBLE. */
+  /* A is symmetric positive definite: Cholesky takes half the work of LU. If A
+     is not, a pivot or a residual, for which all of A is read, shows it and LU
+     follows. No effect with HONE_FACTOR_DOUBLE. */
   HONE_STRUCTURE_SPD = 1,
   HONE_STRUCTURE_GENERAL = 2 /* do not look for structure; use LU */
+};
+
+/** options.triangle: the part of A that is read. One triangle, with the
+    diagonal (LOWER: i >= j), is that of a symmetric A; hone_z_... takes it as
+    Hermitian, unless _SYMMETRIC says otherwise. The library makes a whole copy,
+    8 n^2 bytes, so that the caller's A is borrowed for that call alone. */
+enum {
+  HONE_TRIANGLE_BOTH = 0,
+  HONE_TRIANGLE_LOWER = 1,
+  HONE_TRIANGLE_UPPER = 2,
+  HONE_TRIANGLE_LOWER_SYMMETRIC = 3,
+  HONE_TRIANGLE_UPPER_SYMMETRIC = 4
 };
 
 /** report.structure: what was found in all of A (docs/numerics.md says how). */
@@ -176,9 +184,7 @@ typedef struct hone_progress {
 
 /** Nonzero stops what is not accepted yet. Runs on the calling thread. */
 typedef int (*hone_progress_fn)(void *user, const hone_progress *event);
-
-/** Choices for a GPU that only measurements justify: see hone_tuning.h. */
-struct hone_tuning;
+struct hone_tuning; /* a GPU's, that only measurements justify: hone_tuning.h */
 
 /**
  * Options. Start with  hone_options options = HONE_OPTIONS_INIT;  and change
@@ -240,7 +246,7 @@ typedef struct hone_options {
   const struct hone_tuning *tuning;        /* or NULL; copied by the call */
   int32_t devices;         /* GPUs that factor A together: 0: one; k: up to k,
                               from the current one on; -1: all */
-  int32_t reserved;        /* 0 */
+  int32_t triangle;        /* HONE_TRIANGLE_... */
   double *error_bounds;    /* n x nrhs, apart from every other array, or NULL:
                               bounds on |x_i - x_true,i| for every entry of x,
                               Inf where there is none; written if status >= 0,
@@ -361,8 +367,7 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
 /**
  * Solves A x = b (or A^T x = b) for nrhs right-hand sides.
  *
- * @param n     order of A, 0 to 2^29
- * @param nrhs  number of right-hand sides, 0 to 2^29
+ * @param n, nrhs  order of A, number of right-hand sides: 0 to 2^29 each
  * @param a     n x n, lda >= max(1, n); never written
  * @param b     n x nrhs, ldb >= max(1, n); never written unless x == b
  * @param x     n x nrhs, ldx >= max(1, n); may be b or x0 itself (ldx == ldb,
@@ -400,10 +405,8 @@ HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
 /** A matrix with its factors, to solve with many times. Opaque. */
 typedef struct hone_solver hone_solver;
 
-/**
- * Creates a solver for matrices of order n. options are copied; see there which
- * of them a solver refuses. On error *solver is NULL.
- */
+/** Creates a solver for matrices of order n. options are copied; see there
+    which of them a solver refuses. On error *solver is NULL. */
 HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
                                 const hone_options *options);
 
@@ -449,9 +452,8 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
  * arrays, if these lie in host memory: on the single-precision path
  * (*single_bytes), and if the double factorization is needed (*double_bytes).
  * Either may be NULL. Both include some 6.5 MB that small systems do not use.
- * Sizes and options are refused as by hone_solve, HONE_DEVICE_CUDA without a
- * GPU with HONE_NO_DEVICE. A reusable solver holds the memory of every
- * factorization that it has needed, and of the most right-hand sides.
+ * Arguments are refused as by hone_solve. A reusable solver holds the memory of
+ * every factorization that it has needed, and of the most right-hand sides.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,
@@ -473,19 +475,17 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
  * Frees what the library keeps when hone_solve returns, for the next call: its
  * threads, which sleep; host memory, at most 512 MiB and a 64th of what there
  * is; and if a GPU was used the device memory, pinned host memory and handles
- * for that order, at most a quarter of the device's memory. It also gives
- * memory back by itself when it needs it. Returns the bytes of device memory
- * freed. Solvers that exist are not touched. A child process inherits nothing
- * but host memory.
+ * for that order, at most a quarter of the device's memory. Returns the bytes
+ * of device memory freed. Solvers that exist are not touched. A child process
+ * inherits nothing but host memory.
  */
 HONE_API int64_t hone_release_kept(void);
 
 /**
  * The report as one JSON object, and as lines for people. Writes at most size
- * bytes with the closing zero and returns the length of the whole text (as
- * snprintf does), so buffer may be NULL with size 0. Fields beyond the report's
- * struct_size count as zero, places as -1; the text is empty if struct_size is
- * wrong.
+ * bytes and returns the length of the whole text, as snprintf does. Fields
+ * beyond the report's struct_size count as zero, places as -1; the text is
+ * empty if struct_size is wrong.
  */
 HONE_API size_t hone_report_json(const hone_report *report, char *buffer,
                                  size_t size);

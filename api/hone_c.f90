@@ -33,6 +33,9 @@ module hone_c
     enumerator :: HONE_FACTOR_DOUBLE = 2
     enumerator :: HONE_STRUCTURE_AUTO = 0, HONE_STRUCTURE_SPD = 1
     enumerator :: HONE_STRUCTURE_GENERAL = 2
+    enumerator :: HONE_TRIANGLE_BOTH = 0, HONE_TRIANGLE_LOWER = 1
+    enumerator :: HONE_TRIANGLE_UPPER = 2, HONE_TRIANGLE_LOWER_SYMMETRIC = 3
+    enumerator :: HONE_TRIANGLE_UPPER_SYMMETRIC = 4
     enumerator :: HONE_FOUND_GENERAL = 0, HONE_FOUND_DEFINITE = 1
     enumerator :: HONE_FOUND_BANDED = 2, HONE_FOUND_TRIANGULAR = 3
     enumerator :: HONE_FOUND_DIAGONAL = 4
@@ -105,7 +108,7 @@ module hone_c
     type(c_funptr) :: alloc = c_null_funptr, free = c_null_funptr
     type(c_ptr) :: alloc_ctx = c_null_ptr
     type(c_ptr) :: tuning = c_null_ptr !< c_loc of a hone_tuning
-    integer(c_int32_t) :: devices = 0, reserved = 0
+    integer(c_int32_t) :: devices = 0, triangle = 0
     type(c_ptr) :: error_bounds = c_null_ptr !< c_loc of n x nrhs numbers
     integer(c_int64_t) :: ld_error_bounds = 0
   end type

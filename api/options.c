@@ -94,7 +94,7 @@ static int check_options(const hone_options *o, hone_report *report) {
       {"options.criterion", o->criterion, HONE_CRITERION_RESIDUAL},
       {"options.trans", o->trans, HONE_CONJ_TRANS},
       {"options.devices", o->devices == -1 ? 0 : o->devices, INT32_MAX},
-      {"options.reserved", o->reserved, 0}};
+      {"options.triangle", o->triangle, HONE_TRIANGLE_UPPER_SYMMETRIC}};
   int st = check_choices(choices, sizeof choices / sizeof *choices, report);
   if (st == HONE_OK)
     st = check_quantities(o, report);
@@ -201,6 +201,7 @@ static const char *options_disagree(const hone_options *asked,
        created->factor_precision},
       {"options.structure", asked->structure, created->structure},
       {"options.layout", asked->layout, created->layout},
+      {"options.triangle", asked->triangle, created->triangle},
       {"options.criterion", asked->criterion, created->criterion},
       {"options.extra_precise", asked->extra_precise, created->extra_precise},
       {"options.max_iterations", asked->max_iterations,

@@ -203,6 +203,17 @@ static int make_factors(hone_single_factors *f, const hone_options *o) {
   return st;
 }
 
+/* Does so where A may be given by one triangle. */
+static int make_of_whole(hone_single_factors *f, const hone_options *o) {
+  hone_entry *whole = NULL;
+  int st =
+      hone_whole_take(o, f->pool, &f->mem, f->n, &f->a.a, &f->a.lda, &whole);
+  if (st == HONE_OK)
+    st = make_factors(f, o);
+  hone_mem_put(&f->mem, whole);
+  return st;
+}
+
 /* This library is never unloaded: its function runs when the process ends. */
 static atomic_bool ending;
 static void note_the_end(void) { ending = true; }
@@ -292,7 +303,7 @@ static int make(int64_t n, const hone_entry *a, int64_t lda,
                                .mem = mem,
                                .process = getpid()};
     open_pool(f, &o);
-    st = make_factors(f, &o);
+    st = make_of_whole(f, &o);
     hone_pool_adapt(f->pool, 1);
   }
   if (st == HONE_OK) {

@@ -33,12 +33,12 @@ typedef struct hone_single_table {
   size_t struct_size;
   /* Factors A, n x n with leading dimension lda >= n >= 1, which lies in host
      memory and is read during this call only. Of the options (NULL: defaults)
-     those of devices, threads, memory and tuning count, and HONE_STRUCTURE_SPD:
-     A is symmetric, or Hermitian, and is factored by Cholesky on a device, or
-     not at all. HONE_OK; HONE_NOT_FINITE_A; HONE_SINGULAR: the factors are of
-     no use, as where a pivot is zero or A is not definite; otherwise an
-     engine's status, or HONE_NO_DEVICE. *factors is NULL unless the status is
-     HONE_OK, and then the caller's, to be destroyed. */
+     those of devices, threads, memory and tuning count, triangle, and
+     HONE_STRUCTURE_SPD: A is factored by Cholesky on a device, or not at all.
+     HONE_OK; HONE_NOT_FINITE_A; HONE_SINGULAR: the factors are of no use, as
+     where a pivot is zero or A is not definite; otherwise an engine's status,
+     or HONE_NO_DEVICE. *factors is NULL unless the status is HONE_OK, and then
+     the caller's, to be destroyed. */
   int (*make)(int64_t n, const hone_entry *a, int64_t lda,
               const hone_options *options, hone_single_factors **factors,
               hone_single_account *account);

@@ -148,7 +148,7 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
      blocks and for the pool. */
   int64_t base = hone_ladder_bytes(&hone_dense_operator, n, columns,
                                    o.extra_precise != 0) +
-                 hone_adjoint_bytes(n, nrhs, &o) +
+                 hone_adjoint_bytes(n, nrhs, &o) + hone_whole_bytes(&o, n) +
                  (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count; r++) {
     const int64_t bytes = steps[r].engine->bytes(n, columns);

@@ -203,8 +203,7 @@ static bool solve_in(small *s, const hone_entry *a, int64_t lda, bool described,
 bool hone_solve_small(const hone_options *o, const hone_vectors *v,
                       const hone_entry *a, int64_t lda, bool described,
                       hone_report *report) {
-  if (!may_take(o, v) || on_device(a, v) || !sides_serve(v) ||
-      has_structure(o, v->n, a, lda))
+  if (!may_take(o, v) || on_device(a, v) || !sides_serve(v))
     return false;
   small s = {.options = o,
              .v = v,
@@ -217,9 +216,14 @@ bool hone_solve_small(const hone_options *o, const hone_vectors *v,
       v->nrhs > 1 ? v->n * v->nrhs * (int64_t)sizeof(hone_entry) : 0;
   hone_mem mem = hone_memory_of(o);
   mem.keeps = true;
-  hone_mem_open_arena(&mem, bytes + room + ARENA_MORE);
-  char *memory = hone_mem_get(&mem, (size_t)(bytes + room));
+  hone_mem_open_arena(&mem,
+                      bytes + room + hone_whole_bytes(o, v->n) + ARENA_MORE);
+  hone_entry *whole = NULL;
+  char *memory = NULL;
   bool solved = false;
+  if (hone_whole_take(o, NULL, &mem, v->n, &a, &lda, &whole) == HONE_OK &&
+      !has_structure(o, v->n, a, lda))
+    memory = hone_mem_get(&mem, (size_t)(bytes + room));
   if (memory != NULL) {
     s.block = (hone_block){.n = v->n,
                            .memory = memory,
@@ -233,6 +237,7 @@ bool hone_solve_small(const hone_options *o, const hone_vectors *v,
     report->host_bytes = mem.peak;
   }
   hone_mem_put(&mem, memory);
+  hone_mem_put(&mem, whole);
   hone_mem_close_arena(&mem);
   return solved;
 }

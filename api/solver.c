@@ -74,6 +74,7 @@ void hone_solver_close(hone_solver *s) {
   hone_ladder_destroy(&s->ladder);
   hone_arrays_destroy(&s->arrays);
   hone_adjoint_destroy(&s->adjoint, &s->mem);
+  hone_mem_put(&s->mem, s->whole);
   (one_shot ? hone_pool_close : hone_pool_destroy)(&s->pool, &s->mem);
 }
 
@@ -126,6 +127,33 @@ static void explain_matrix(const hone_solver *s, int st, hone_report *report) {
   }
 }
 
+static _Atomic int64_t matrices; /* that the process has given to solvers */
+
+/* Makes A whole where the caller gives one triangle: the copy takes its place.
+   Host memory that is to be a copy of an A on a device must be one before. */
+static int take_triangle(hone_solver *s, const hone_entry **a, int64_t *lda,
+                         hone_host_copy **host_copy, hone_report *report) {
+  if (s->options.triangle == 0)
+    return HONE_OK;
+  int st = hone_host_copy_await(*host_copy, s->pool);
+  if (st == HONE_OK) {
+    st = hone_whole_take(&s->options, s->pool, &s->mem, s->ladder.n, a, lda,
+                         &s->whole);
+    if (st != HONE_OK)
+      hone_ladder_add_reason(report, "A", "no memory for its other triangle");
+  }
+  if ((*host_copy)->state != HONE_HOST_COPY_NONE && st == HONE_OK)
+    hone_host_copy_close(*host_copy);
+  *host_copy = NULL;
+  return st;
+}
+
+/* Names the entry that the caller gave, not its mirror image. */
+static void name_given(const hone_solver *s, hone_report *report) {
+  if (hone_whole_ignores(&s->options, report->bad_row, report->bad_col))
+    swap(&report->bad_row, &report->bad_col);
+}
+
 static void note_lost_matrix(const hone_solver *s, hone_report *report) {
   if (hone_host_copy_failure(&s->arrays.host_copy) != HONE_OK)
     hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
@@ -140,14 +168,28 @@ int hone_solver_take_matrix(hone_solver *s, const hone_entry *a, int64_t lda,
     hone_ladder_add_reason(report, "A", "no host memory for its copy");
     return st;
   }
+  hone_host_copy *read = host_copy;
+  st = take_triangle(s, &a, &lda, &read, report);
+  if (st != HONE_OK) {
+    s->ladder.factored = false;
+    note_lost_matrix(s, report);
+    return st;
+  }
   const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
-  s->dense = (hone_dense){s->ladder.n, lda, a, host_copy, stored_trans};
+  s->dense = (hone_dense){.n = s->ladder.n,
+                          .lda = lda,
+                          .a = a,
+                          .copy = read,
+                          .serial = atomic_fetch_add(&matrices, 1) + 1,
+                          .trans_expected = stored_trans};
   const hone_matrix matrix = hone_dense_matrix(&s->dense);
   st = update ? hone_ladder_update(&s->ladder, &matrix, report)
               : hone_ladder_factor(&s->ladder, &matrix, report);
   hone_host_copy_stop(host_copy);
   note_lost_matrix(s, report);
   name_places(s, trans, report);
+  if (st == HONE_NOT_FINITE_A)
+    name_given(s, report);
   explain_matrix(s, st, report);
   return st;
 }
@@ -235,6 +277,7 @@ static int begin_anew(hone_solver *s) {
   s->watch = (hone_watch){.stopped = false};
   s->arrays = (hone_arrays){.mem = NULL};
   s->adjoint = (hone_adjoint){.made = false};
+  s->whole = NULL;
   s->pool = NULL;
   s->ladder.rung_count = 0;
   s->ladder.vectors = NULL;

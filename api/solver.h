@@ -8,6 +8,7 @@
 #include "api/guest.h"
 #include "api/options.h"
 #include "api/reason.h"
+#include "api/whole.h"
 #include "base/dense.h"
 #include "refine/ladder.h"
 
@@ -20,6 +21,7 @@ struct hone_solver {
   hone_dense dense;     /* A, which the ladder reads through its operator */
   hone_arrays arrays;   /* copies of what lies on a device */
   hone_adjoint adjoint; /* copies for A^H x = b */
+  hone_entry *whole; /* n x n: A, if the caller gives one triangle; or NULL */
   hone_options options; /* complete; its tuning is: */
   hone_tuning tuning;
   int most_threads;      /* that the caller allows */

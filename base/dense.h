@@ -15,6 +15,8 @@ typedef struct hone_dense {
                            read, or may still be arriving */
   bool trans_expected;  /* most systems will be with A^T, as those of a caller
                            who stores A by rows */
+  int64_t serial; /* the number of this matrix in the process: another one may
+                     come to lie at a; 0: it has none */
 } hone_dense;
 
 /* Returns column i of A, or row i, for the caller to read until it gives it

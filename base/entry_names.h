@@ -395,6 +395,7 @@
 #define hone_sum_abs hone_z_sum_abs
 #define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs
+#define hone_triangle_copy hone_z_triangle_copy
 #define hone_vectors_of_options hone_z_vectors_of_options
 #define hone_verdict hone_z_verdict
 #define hone_verdict_holds hone_z_verdict_holds
@@ -402,6 +403,9 @@
 #define hone_verdict_projection hone_z_verdict_projection
 #define hone_verdict_sum hone_z_verdict_sum
 #define hone_view_inspect hone_z_view_inspect
+#define hone_whole_bytes hone_z_whole_bytes
+#define hone_whole_ignores hone_z_whole_ignores
+#define hone_whole_take hone_z_whole_take
 
 #define dgemm_ zgemm_
 #define dgemv_ zgemv_

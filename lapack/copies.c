@@ -6,6 +6,7 @@
 #include "lapack/dropin.h"
 
 #include "base/base.h"
+#include "base/triangle.h"
 #include "lapack/parts.h"
 
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 
 enum {
-  TILE = 32,      /* two tiles fit in the first cache */
+  STEP = HONE_TRIANGLE_STEP, /* columns that a thread takes at once */
   WORTH = 1 << 20 /* numbers of a matrix that is copied by several threads */
 };
 
@@ -58,72 +59,23 @@ typedef struct copying {
   _Atomic int64_t next;
 } copying;
 
-/* The rows that entries of the given triangle have in column c, from .. to-1,
-   or the columns that those without the diagonal have in a row, which are the
-   rows of the other triangle. */
-typedef struct range {
-  int64_t from, to;
-} range;
-
-static range given(const hone_lapack_factors *f, range rows, int64_t c) {
-  return f->uplo == 'U' ? (range){rows.from, HONE_MIN(rows.to, c + 1)}
-                        : (range){HONE_MAX(rows.from, c), rows.to};
-}
-
-static range other(const hone_lapack_factors *f, range columns, int64_t r) {
-  return f->uplo == 'U' ? (range){HONE_MAX(columns.from, r + 1), columns.to}
-                        : (range){columns.from, HONE_MIN(columns.to, r)};
-}
-
-/* Copies a tile of the given triangle, and its mirror image through a small
-   array: columns whose distance is a power of two push each other out of the
-   caches. The imaginary part of a Hermitian diagonal counts as 0, as in LAPACK.
- */
-static void mirror_tile(const hone_lapack_factors *f, range rows, range columns,
-                        hone_entry *to) {
-  hone_entry image[TILE * TILE];
-  const bool conjugates = hone_lapack_conjugates(f);
-  const int64_t n = f->n;
-  for (int64_t c = columns.from; c < columns.to; c++) {
-    const hone_entry *a = (const hone_entry *)f->a + c * f->lda;
-    const range g = given(f, rows, c);
-    for (int64_t r = g.from; r < g.to; r++) {
-      const hone_entry v = a[r];
-      to[r + c * n] = r == c && conjugates ? hone_real(v) : v;
-      image[c - columns.from + (r - rows.from) * TILE] =
-          conjugates ? hone_conj(v) : v;
-    }
-  }
-  for (int64_t r = rows.from; r < rows.to; r++) {
-    const range o = other(f, columns, r);
-    if (o.from < o.to)
-      memcpy(to + o.from + r * n,
-             image + o.from - columns.from + (r - rows.from) * TILE,
-             (size_t)(o.to - o.from) * sizeof *to);
-  }
-}
-
-/* Copies some columns of the given triangle, and their mirror images. */
-static void mirror(const hone_lapack_factors *f, range columns,
-                   hone_entry *to) {
-  const bool upper = f->uplo == 'U';
-  const int64_t end = upper ? columns.to : f->n;
-  for (int64_t r = upper ? 0 : columns.from; r < end; r += TILE)
-    mirror_tile(f, (range){r, HONE_MIN(r + TILE, end)}, columns, to);
-}
-
 /* Copies columns that no other thread does, while there are some. */
 static void copy_some(void *part) {
   copying *c = *(copying **)part;
   const hone_lapack_factors *f = c->f;
+  const hone_entry *a = f->a;
+  const hone_triangle triangle = {.n = f->n,
+                                  .lda = f->lda,
+                                  .a = a,
+                                  .upper = f->uplo == 'U',
+                                  .conjugates = hone_lapack_conjugates(f)};
   int64_t j;
-  while ((j = atomic_fetch_add(&c->next, TILE)) < f->n) {
-    const range columns = {j, HONE_MIN(j + TILE, f->n)};
+  while ((j = atomic_fetch_add(&c->next, STEP)) < f->n) {
+    const int64_t w = HONE_MIN(STEP, f->n - j);
     if (f->kind != HONE_LAPACK_LU)
-      mirror(f, columns, c->to);
+      hone_triangle_copy(&triangle, j, w, c->to);
     else
-      hone_lapack_copy_columns(f->n, columns.to - j,
-                               (const hone_entry *)f->a + j * f->lda, f->lda,
+      hone_lapack_copy_columns(f->n, w, a + j * f->lda, f->lda,
                                c->to + j * f->n, f->n);
   }
 }

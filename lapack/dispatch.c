@@ -93,28 +93,25 @@ void hone_lapack_discard(const hone_lapack_factors *f) {
   hone_lapack_no_exchanges(f);
 }
 
-/* Has the library solve the call. copy is a copy of A where A is given by one
-   triangle, and NULL otherwise. An x with sparse rows is left to LAPACK, whose
-   substitution often finds their zeros exactly. */
-static int by_library(const hone_lapack_call *call, const hone_entry *copy,
-                      hone_entry *x, int64_t ldx, hone_report *report) {
+/* Has the library solve the call. An x with sparse rows is left to LAPACK,
+   whose substitution often finds their zeros exactly. */
+static int by_library(const hone_lapack_call *call, hone_entry *x, int64_t ldx,
+                      hone_report *report) {
   const hone_lapack_factors *f = &call->f;
-  const int st = hone_lapack_single(
-      f->n, call->nrhs, copy ? copy : f->a, copy ? f->n : f->lda, call->b,
-      call->ldb, x, ldx, f->kind == HONE_LAPACK_CHOLESKY, f->at, report);
+  const int st = hone_lapack_single(f->n, call->nrhs, f->a, f->lda, call->b,
+                                    call->ldb, x, ldx, f->uplo, f->at, report);
   return st == HONE_OK && report->sparse_columns > 0 ? HONE_NOT_CONVERGED : st;
 }
 
 /* Solves dgesv_ and dposv_ where nobody reads the factors. Returns false, with
    A and b unchanged, if x is not accepted. */
-static bool plain_single(const hone_lapack_call *call, const hone_entry *copy,
-                         double start_ms) {
+static bool plain_single(const hone_lapack_call *call, double start_ms) {
   const hone_lapack_factors *f = &call->f;
   hone_entry *x = hone_lapack_room(f->n, call->nrhs);
   hone_report report = HONE_REPORT_INIT;
   if (x == NULL)
     return false;
-  const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
+  const bool solved = by_library(call, x, f->n, &report) == HONE_OK;
   hone_lapack_tried(f, solved);
   if (solved) {
     hone_lapack_copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
@@ -144,20 +141,19 @@ static int64_t plain_double(const hone_lapack_call *call,
   return info;
 }
 
-/* Does as hone_lapack_plain_kept. copy is a copy of A, or NULL: one is made. */
-static bool plain_kept(const hone_lapack_call *call, const hone_entry *copy,
-                       const char *why, double start_ms, void *info) {
+/* Does as hone_lapack_plain_kept. */
+static bool plain_kept(const hone_lapack_call *call, const char *why,
+                       double start_ms, void *info) {
   const hone_lapack_factors *f = &call->f;
-  hone_entry *own = copy ? NULL : hone_lapack_copy(f, false);
+  hone_entry *copy = hone_lapack_copy(f, false);
   hone_entry *b = hone_lapack_room(f->n, call->nrhs);
-  const bool done = (copy != NULL || own != NULL) && b != NULL;
+  const bool done = copy != NULL && b != NULL;
   if (done) {
     hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
-    hone_lapack_put(f->at, info,
-                    plain_double(call, copy ? copy : own, b, why, start_ms));
+    hone_lapack_put(f->at, info, plain_double(call, copy, b, why, start_ms));
   }
   free(b);
-  free(own);
+  free(copy);
   return done;
 }
 
@@ -165,7 +161,7 @@ bool hone_lapack_plain_kept(const hone_lapack_call *call, const char *why,
                             double start_ms, void *info) {
   hone_float_environment callers;
   hone_float_enter(&callers);
-  const bool done = plain_kept(call, NULL, why, start_ms, info);
+  const bool done = plain_kept(call, why, start_ms, info);
   hone_float_leave(&callers);
   return done;
 }
@@ -175,18 +171,12 @@ static bool plain(const hone_lapack_call *call, void *info) {
   const double start_ms = hone_lapack_now_ms();
   const bool discards = hone_lapack_discards(f->at);
   const bool tries = discards && !hone_lapack_spares(f);
-  const bool triangle = f->kind == HONE_LAPACK_CHOLESKY;
   const char *why = tries      ? "single refused, "
                     : discards ? "single refused before, "
                                : "";
-  hone_entry *copy = tries && triangle ? hone_lapack_copy(f, false) : NULL;
   hone_lapack_put(f->at, info, 0);
-  bool done = tries && (copy != NULL || !triangle) &&
-              plain_single(call, copy, start_ms);
-  if (!done)
-    done = plain_kept(call, copy, why, start_ms, info);
-  free(copy);
-  return done;
+  return (tries && plain_single(call, start_ms)) ||
+         plain_kept(call, why, start_ms, info);
 }
 
 bool hone_lapack_plain(const hone_lapack_call *call, void *info) {
@@ -266,10 +256,7 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   hone_report report = HONE_REPORT_INIT;
-  hone_entry *copy = f->uplo != 0 ? hone_lapack_copy(f, false) : NULL;
-  int st = HONE_NO_MEMORY;
-  if (f->uplo == 0 || copy != NULL)
-    st = by_library(call, copy, call->x, call->ldx, &report);
+  int st = by_library(call, call->x, call->ldx, &report);
   if (st == HONE_OK && !keeps_promise(&report))
     st = HONE_NOT_CONVERGED;
   if (st == HONE_OK) {
@@ -279,11 +266,10 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
     hone_lapack_log(call->name, f->n, call->nrhs, report.path,
                     report.backward_error, start_ms);
   } else {
-    if (copy == NULL)
-      copy = hone_lapack_copy(f, false);
+    hone_entry *copy = hone_lapack_copy(f, false);
     solve_in_double(call, copy, iter_for(st), iter, info);
+    free(copy);
   }
-  free(copy);
 }
 
 void hone_lapack_mixed(const hone_lapack_call *call, void *iter, void *info) {

@@ -171,11 +171,12 @@ int hone_lapack_real_threads(hone_lapack_caller at);
 /* The library ------------------------------------------------------------- */
 
 /* Calls hone_solve, but stops it, with HONE_CANCELLED or HONE_INTERRUPTED,
-   before it factors in double. If definite is true only Cholesky is accepted.
-   Returns HONE_NO_DEVICE if libhone.so.0 cannot be loaded. */
+   before it factors in double. uplo: 'U' or 'L', the triangle of a definite A,
+   of which only Cholesky is accepted; 0: a whole A. HONE_NO_DEVICE:
+   libhone.so.0 cannot be loaded. */
 int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
                        int64_t lda, const hone_entry *b, int64_t ldb,
-                       hone_entry *x, int64_t ldx, bool definite,
+                       hone_entry *x, int64_t ldx, char uplo,
                        hone_lapack_caller at, hone_report *report);
 
 /* Returns the library's functions for factors in single precision that it does

@@ -102,14 +102,13 @@ static int64_t factor_triangle(const hone_lapack_hidden *h) {
   return hone_lapack_get(at, &info);
 }
 
-/* Has the library factor a whole matrix, on a GPU if it has one. Returns its
-   status. */
+/* Has the library factor A, on a GPU if it has one. Returns its status. */
 static int factor_by_library(hone_lapack_hidden *h,
                              const hone_single_table *table,
-                             const hone_options *options, const hone_entry *a,
-                             int64_t lda) {
+                             const hone_options *options) {
   hone_lapack_enter();
-  const int st = table->make(h->f.n, a, lda, options, &h->library, &h->account);
+  const int st =
+      table->make(h->f.n, h->f.a, h->f.lda, options, &h->library, &h->account);
   hone_lapack_leave();
   h->destroy = table->destroy;
   h->scale = ldexp(1.0, h->account.exponent);
@@ -122,26 +121,21 @@ static int64_t factor_whole(hone_lapack_hidden *h) {
   if (table == NULL)
     return -1;
   options.threads = h->threads;
-  return factor_by_library(h, table, &options, h->f.a, h->f.lda) == HONE_OK
-             ? 0
-             : -1;
+  return factor_by_library(h, table, &options) == HONE_OK ? 0 : -1;
 }
 
-/* Has the library factor a definite matrix on a GPU, which needs both
-   triangles. Returns 1 if none serves this one, otherwise as
-   hone_lapack_hidden_factor. */
+/* Has the library factor a definite matrix on a GPU. Returns 1 if none serves
+   this one, otherwise as hone_lapack_hidden_factor. */
 static int64_t factor_definite(hone_lapack_hidden *h) {
   const hone_single_table *table = hone_lapack_single_table();
   hone_options options = HONE_OPTIONS_INIT;
   options.threads = h->threads;
   options.structure = HONE_STRUCTURE_SPD;
+  options.triangle =
+      h->f.uplo == 'U' ? HONE_TRIANGLE_UPPER : HONE_TRIANGLE_LOWER;
   if (table == NULL || !table->expects_device(h->f.n, &options))
     return 1;
-  hone_entry *whole = hone_lapack_copy(&h->f, false);
-  const int st = whole != NULL
-                     ? factor_by_library(h, table, &options, whole, h->f.n)
-                     : HONE_NO_MEMORY;
-  free(whole);
+  const int st = factor_by_library(h, table, &options);
   if (st == HONE_OK) { /* what an earlier matrix has left is not needed */
     free(h->single);
     h->single = NULL;

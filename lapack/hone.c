@@ -106,8 +106,9 @@ static int watch(void *user, const hone_progress *event) {
 
 int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
                        int64_t lda, const hone_entry *b, int64_t ldb,
-                       hone_entry *x, int64_t ldx, bool definite,
+                       hone_entry *x, int64_t ldx, char uplo,
                        hone_lapack_caller at, hone_report *report) {
+  const bool definite = uplo != 0;
   counter c = {.definite = definite};
   hone_options options = HONE_OPTIONS_INIT;
   *report = (hone_report)HONE_REPORT_INIT;
@@ -116,6 +117,9 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
     return HONE_NO_DEVICE;
   options.threads = hone_lapack_real_threads(at);
   options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
+  options.triangle = uplo == 'U'   ? HONE_TRIANGLE_UPPER
+                     : uplo == 'L' ? HONE_TRIANGLE_LOWER
+                                   : 0;
   /* Where single precision does not suffice, LAPACK's own factors follow. */
   options.factor_precision = HONE_FACTOR_SINGLE;
   options.progress = watch;

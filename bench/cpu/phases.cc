@@ -50,7 +50,7 @@ bool factor_in_parts(const Config &c, const Systems &s) {
   void *self = nullptr;
   const hone_engine &engine = hone_engine_single;
   hone_engine_config config = {};
-  const hone_dense dense = {s.n, s.n, s.a, nullptr, false};
+  const hone_dense dense = {s.n, s.n, s.a, nullptr, false, 0};
   const hone_matrix a = hone_dense_matrix(&dense);
   std::vector<double> ones(static_cast<size_t>(s.n), 1.0);
   std::vector<int> zeros(static_cast<size_t>(s.n), 0);

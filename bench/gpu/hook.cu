@@ -170,8 +170,8 @@ extern "C" int hone_bench_form_arrive(const hone_bench_form *form, int64_t n,
                                       int rounds, double *ms, char *text,
                                       size_t size) {
   const hone_engine &engine = engine_of(form);
-  const hone_dense dense = {n, lda, reinterpret_cast<const hone_entry *>(a),
-                            nullptr, false};
+  const hone_dense dense = {
+      n, lda, reinterpret_cast<const hone_entry *>(a), nullptr, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&dense);
   hone_factor_info info = {};
   hone_pool *pool = nullptr;

@@ -61,7 +61,8 @@ struct Factored {
     const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
                                   zeros.data(), false};
     const hone_dense dense = {
-        s->n, s->n, reinterpret_cast<const hone_entry *>(s->a), nullptr, false};
+        s->n,    s->n,  reinterpret_cast<const hone_entry *>(s->a),
+        nullptr, false, 0};
     const hone_matrix matrix = hone_dense_matrix(&dense);
     hone_factor_info info = {};
     const int st =

@@ -145,7 +145,7 @@ static double dsgesv(workshop *w) {
 /* Times the pass over A for one right-hand side, on as many threads as
    hone_solve uses. */
 static double pass(workshop *w, bool accurate) {
-  const hone_dense dense = {w->n, w->n, w->a, NULL, false};
+  const hone_dense dense = {w->n, w->n, w->a, NULL, false, 0};
   const hone_matrix a = hone_dense_matrix(&dense);
   hone_mem mem = {0};
   hone_pool *pool = NULL;

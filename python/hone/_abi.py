@@ -95,7 +95,7 @@ class Options(ctypes.Structure):
         ("alloc_ctx", c_void_p),
         ("tuning", POINTER(Tuning)),
         ("devices", c_int32),
-        ("reserved", c_int32),
+        ("triangle", c_int32),
         ("error_bounds", c_void_p),
         ("ld_error_bounds", c_int64),
     ]

@@ -82,6 +82,17 @@ class Structure(IntEnum):
     GENERAL = 2
 
 
+class Triangle(IntEnum):
+    """The part of A that is read. One triangle is that of a symmetric or
+    Hermitian matrix, or, with _SYMMETRIC, of a symmetric one in any case."""
+
+    BOTH = 0
+    LOWER = 1
+    UPPER = 2
+    LOWER_SYMMETRIC = 3
+    UPPER_SYMMETRIC = 4
+
+
 class Found(IntEnum):
     """The structure of A that was found, in Report.structure."""
 
@@ -145,6 +156,7 @@ PREFIXES: dict[type[IntEnum], str] = {
     Device: "DEVICE_",
     Factor: "FACTOR_",
     Structure: "STRUCTURE_",
+    Triangle: "TRIANGLE_",
     Found: "FOUND_",
     Criterion: "CRITERION_",
     Arithmetic: "ARITHMETIC_",

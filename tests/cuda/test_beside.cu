@@ -155,7 +155,7 @@ TEST(beside, nothing_else_is_taken_for_that_right_hand_side) {
   const int64_t n = 100;
   const definite_system s(n), other(n);
   factors f(&hone_engine_single_cuda, s);
-  const hone_dense d = {n, n, other.a.data(), nullptr, false};
+  const hone_dense d = {n, n, other.a.data(), nullptr, false, 0};
   const hone_matrix m = hone_dense_matrix(&d);
   std::vector<double> changed = s.b, v = s.b, r = s.b, den = s.b;
   changed.back() = std::nextafter(changed.back(), 2.0);

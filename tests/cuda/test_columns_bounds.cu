@@ -44,7 +44,7 @@ struct problem {
       for (int64_t j = 0; j < ORDER; j++)
         for (int64_t i = 0; i < ORDER; i++)
           b[i + c * ORDER] += a[i + j * ORDER] * x[j + c * ORDER];
-    dense = {ORDER, ORDER, a.data(), nullptr, false};
+    dense = {ORDER, ORDER, a.data(), nullptr, false, 0};
     matrix = hone_dense_matrix(&dense);
   }
   ~problem() { hone_ladder_destroy(&ladder); }

@@ -189,7 +189,7 @@ TEST(complex_cuda, takes_the_projection_of_a_on_its_way) {
       hone_mem mem = {};
       hone_watch watch = {};
       hone_engine_config config = {};
-      hone_dense dense = {p.n, p.lda, entries(p.a), nullptr, trans != 0};
+      hone_dense dense = {p.n, p.lda, entries(p.a), nullptr, trans != 0, 0};
       const hone_matrix matrix = hone_dense_matrix(&dense);
       hone_factor_info info;
       void *self = nullptr;

@@ -61,7 +61,7 @@ struct lying {
                                      sizeof(hone_entry)),
                  HONE_OK);
     dense = {n, n, static_cast<hone_entry *>(copy.copy), &copy, trans};
-    at_home = {n, lda, entries(a.data()), nullptr, trans};
+    at_home = {n, lda, entries(a.data()), nullptr, trans, 0};
     matrix = hone_dense_matrix(&dense);
     home = hone_dense_matrix(&at_home);
     hone_engine_config config = {};

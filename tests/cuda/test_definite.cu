@@ -92,7 +92,7 @@ struct factored {
 
   factored(const problem &p, const hone_choices &choices, int64_t block = 0,
            hone_pool *pool = nullptr)
-      : dense{p.n, p.n, entries(p.a), nullptr, false},
+      : dense{p.n, p.n, entries(p.a), nullptr, false, 0},
         matrix(hone_dense_matrix(&dense)) {
     std::vector<double> ones(p.x.size(), 1.0);
     std::vector<int> zeros(ones.size());

@@ -48,7 +48,7 @@ struct outcome {
 
 int run_all(void *self, const problem &p, const double *a, outcome *out) {
   const hone_engine *d = &hone_engine_single_cuda;
-  const hone_dense matrix_dense = {p.n, p.lda, a, nullptr, false};
+  const hone_dense matrix_dense = {p.n, p.lda, a, nullptr, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&matrix_dense);
   std::vector<double> ones(static_cast<size_t>(p.n), 1.0), r = ones, den = ones;
   std::vector<int> zeros(ones.size());
@@ -296,7 +296,7 @@ void check_ahead_ends(void *self, const hone_matrix *a, const problem &p) {
   std::vector<double> half = p.a, zeros(v.size(), 0.0), r = zeros, den = zeros;
   for (double &e : half)
     e *= 0.5;
-  const hone_dense a_half_dense = {p.n, p.lda, half.data(), nullptr, false};
+  const hone_dense a_half_dense = {p.n, p.lda, half.data(), nullptr, false, 0};
   const hone_matrix a_half = hone_dense_matrix(&a_half_dense);
   hone_engine_single_cuda.expect(self);
   CHECK_EQ_INT(hone_engine_single_cuda.residual(self, a, false, zeros.data(),
@@ -322,7 +322,7 @@ TEST(engine_cuda, uses_a_solve_begun_ahead_for_that_residual_only) {
   config.mem = &mem;
   config.watch = &watch;
   CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_OK);
-  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr, false};
+  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr, false, 0};
   const hone_matrix a = hone_dense_matrix(&a_dense);
   hone_factor_info info;
   CHECK_EQ_INT(hone_engine_single_cuda.factor(self, &a, nullptr, &info),

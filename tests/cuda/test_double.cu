@@ -75,7 +75,7 @@ outcome run(const problem &p, int64_t limit, int64_t k) {
   void *self = nullptr;
   std::vector<double> row = p.row, col = p.col;
   std::vector<int> row_exp = p.row_exp, col_exp = p.col_exp;
-  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr, false};
+  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr, false, 0};
   const hone_matrix a = hone_dense_matrix(&a_dense);
   const hone_scaling scaling = {row.data(), col.data(), row_exp.data(),
                                 col_exp.data(), p.scaled};

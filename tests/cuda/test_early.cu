@@ -91,7 +91,7 @@ TEST(early, a_step_that_was_begun_early_is_the_same) {
     CHECK(another == other);
     ct_note("the matrix is another one");
     const definite_system t(n);
-    const hone_dense d = {n, n, t.a.data(), nullptr, false};
+    const hone_dense d = {n, n, t.a.data(), nullptr, false, 0};
     const hone_matrix m = hone_dense_matrix(&d);
     engine->expect_probes(f.self, &m, &begun.step);
     CHECK_EQ_INT(engine->probe_step(f.self, &m, &begun.step), HONE_NO_DEVICE);
@@ -167,7 +167,7 @@ TEST(early, factors_without_hope_are_not_waited_for) {
   config.mem = &mem;
   config.watch = &watch;
   const hone_engine *engine = &hone_engine_single_cuda;
-  const hone_dense d = {n, n, s.a.data(), nullptr, false};
+  const hone_dense d = {n, n, s.a.data(), nullptr, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&d);
   int runs = 0;
   const hone_task count = [](void *ctx, int64_t) {

@@ -69,7 +69,7 @@ struct factored {
   void *self = nullptr;
 
   factored(const hone_engine *e, const systems &s)
-      : engine(e), dense{s.n, s.n, s.a.data(), nullptr, false},
+      : engine(e), dense{s.n, s.n, s.a.data(), nullptr, false, 0},
         matrix(hone_dense_matrix(&dense)) {
     hone_engine_config config = {};
     hone_factor_info info;
@@ -184,7 +184,7 @@ TEST(many, solutions_are_refined_with_the_matrix_that_was_factored) {
   for (const int64_t n : {63, 64}) {
     const systems s(n, 40.0, false), other(n, 41.0, false);
     const factored f(&hone_engine_single_cuda, s);
-    const hone_dense d = {n, n, other.a.data(), nullptr, false};
+    const hone_dense d = {n, n, other.a.data(), nullptr, false, 0};
     const hone_matrix m = hone_dense_matrix(&d);
     std::vector<double> v = s.right_sides(false, 4);
     const std::vector<double> before = v;

@@ -55,7 +55,7 @@ struct fed {
     describe(trans);
   }
   void describe(bool trans) {
-    dense = {n, lda, a, nullptr, trans};
+    dense = {n, lda, a, nullptr, trans, 0};
     matrix = hone_dense_matrix(&dense);
   }
   hone_cuda *state() const { return static_cast<hone_cuda *>(self); }

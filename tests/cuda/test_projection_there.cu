@@ -53,7 +53,7 @@ struct lying {
         hone_host_copy_open(&copy, &mem, n, &place, there, lda, sizeof *there),
         HONE_OK);
     dense = {n, n, static_cast<double *>(copy.copy), &copy, trans};
-    at_home = {n, lda, a.data(), nullptr, trans};
+    at_home = {n, lda, a.data(), nullptr, trans, 0};
     matrix = hone_dense_matrix(&dense);
     home = hone_dense_matrix(&at_home);
     config.n = n;

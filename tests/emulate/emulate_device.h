@@ -37,9 +37,11 @@ inline cudaError_t cudaGetDevice(int *device) {
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr what, int) {
-  *v = what == cudaDevAttrMultiProcessorCount ? HONE_EMULATE_PROCESSORS
-       : what == cudaDevAttrCooperativeLaunch ? 1
-                                              : shared_optin();
+  *v = what == cudaDevAttrMultiProcessorCount      ? HONE_EMULATE_PROCESSORS
+       : what == cudaDevAttrCooperativeLaunch      ? 1
+       : what == cudaDevAttrComputeCapabilityMajor ? capability() / 10
+       : what == cudaDevAttrComputeCapabilityMinor ? capability() % 10
+                                                   : shared_optin();
   return cudaSuccess;
 }
 /* ---- Threads among themselves ------------------------------------------ */

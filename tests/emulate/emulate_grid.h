@@ -239,6 +239,8 @@ enum cudaError_t {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrCooperativeLaunch = 95,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
@@ -253,6 +255,11 @@ constexpr size_t SHARED = 48 << 10;
 inline int shared_optin() {
   const char *text = getenv("HONE_EMULATE_SHARED");
   return (text ? atoi(text) : 227) << 10;
+}
+/* Ten times the compute capability. */
+inline int capability() {
+  const char *text = getenv("HONE_EMULATE_CAPABILITY");
+  return text ? atoi(text) : 90;
 }
 constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;

@@ -24,7 +24,8 @@ struct made {
     const hone_scaling none = {ones.data(), ones.data(), zeros.data(),
                                zeros.data(), false};
     const hone_dense dense = {
-        n, n, reinterpret_cast<const hone_entry *>(p.a.data()), nullptr, false};
+        n,       n,     reinterpret_cast<const hone_entry *>(p.a.data()),
+        nullptr, false, 0};
     const hone_matrix matrix = hone_dense_matrix(&dense);
     const hone_host_factors to = {f.data(), ld, pivot.data(), col_max.data()};
     const hone_engine *engine = &hone_engine_outside_cuda;

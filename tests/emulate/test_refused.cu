@@ -79,7 +79,7 @@ struct problem {
 /* Factors and solves, which create nothing. */
 void use(const hone_engine *engine, void *self, const problem &p) {
   const double unit = 0x1p-12; /* entries of v are at most 1 */
-  const hone_dense dense = {p.n, p.n, p.a.data(), nullptr, false};
+  const hone_dense dense = {p.n, p.n, p.a.data(), nullptr, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&dense);
   std::vector<double> ones(static_cast<size_t>(p.n), 1.0), v = p.b;
   std::vector<int> zeros(ones.size());

@@ -92,9 +92,9 @@ TEST_OF(several_late, parts_of_other_magnitudes) {
   std::vector<int> zeros((size_t)p.n, 0);
   const hone_scaling none = {ones.data(), ones.data(), zeros.data(),
                              zeros.data(), false};
-  const hone_dense dense = {p.n, p.n,
-                            reinterpret_cast<const hone_entry *>(p.a.data()),
-                            nullptr, false};
+  const hone_dense dense = {
+      p.n,     p.n,   reinterpret_cast<const hone_entry *>(p.a.data()),
+      nullptr, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&dense);
   hone_mem mem = {};
   hone_watch watch = {};

@@ -26,7 +26,7 @@ struct engine_with {
   void *self = nullptr;
 
   engine_with(const problem &p, int devices)
-      : dense{p.n, p.n, entries(p.a.data()), nullptr, false},
+      : dense{p.n, p.n, entries(p.a.data()), nullptr, false, 0},
         matrix(hone_dense_matrix(&dense)) {
     hone_engine_config config = {};
     hone_factor_info info = {};

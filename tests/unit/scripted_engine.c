@@ -237,7 +237,7 @@ const hone_matrix *sup_matrix(int64_t n, int64_t lda, const hone_entry *a) {
   static hone_matrix matrix[KEPT];
   static int next;
   const int at = next++ % KEPT;
-  dense[at] = (hone_dense){n, lda, a, NULL, false};
+  dense[at] = (hone_dense){n, lda, a, NULL, false, 0};
   matrix[at] = hone_dense_matrix(&dense[at]);
   return &matrix[at];
 }

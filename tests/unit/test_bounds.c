@@ -64,7 +64,7 @@ static void set_case(refinement_case *s, int power, double bound, double row) {
           .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},
           .verified = true,
           .state = HONE_COLUMN_ACCEPTED}};
-  s->dense = (hone_dense){N, N, s->identity, NULL, false};
+  s->dense = (hone_dense){N, N, s->identity, NULL, false, 0};
   s->a = hone_dense_matrix(&s->dense);
   s->scaling = (hone_scaling){.row_exp = s->row_exp, .col_exp = s->col_exp};
   s->certificate.contraction[0] = (hone_contraction){
@@ -259,7 +259,7 @@ TEST(bounds, sample_noise_where_it_counts) {
 
 static double wide_residual(int64_t n, const double *a, const double *x,
                             double b, int shift) {
-  const hone_dense one = {n, 1, a, NULL, false};
+  const hone_dense one = {n, 1, a, NULL, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&one);
   hone_wide_row row = {.a = &matrix, .x = x, .b = b, .shift = shift};
   matrix.op->wide_row(&row);

@@ -59,7 +59,7 @@ static void set_case(products_case *s, double inverse) {
       .engine = {.precision = 64, .solve = solve, .residuals = residuals},
       .certificate = {
           .rcond_scaled = 1.0, .inverse_bound = inverse, .nonsingular = true}};
-  s->dense = (hone_dense){N, N, s->identity, NULL, false};
+  s->dense = (hone_dense){N, N, s->identity, NULL, false, 0};
   s->a = hone_dense_matrix(&s->dense);
   s->certificate.contraction[0] = (hone_contraction){
       .tried = true, .power = 2, .bound = 0.5, .before = 1.0, .rows = s->rows};
@@ -355,7 +355,7 @@ TEST(bounds_products, columns_of_single_factors_may_be_rough) {
   double b[COLUMNS][N], tail[COLUMNS][3 * N] = {{0.0}};
   hone_refined *list[COLUMNS] = {&s.column[0], &s.column[1]};
   const double rough = (double)hone_block_terms(N) * SUP_EPS * SUP_EPS;
-  const double fine = (double)(N + 4) * SUP_EPS * SUP_EPS;
+  const double fine = (double)hone_pair_terms(N) * SUP_EPS * SUP_EPS;
   set_measured(&s, b);
   hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
   CHECK_EQ_INT(wide_blocks, 1);

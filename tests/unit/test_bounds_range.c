@@ -402,7 +402,7 @@ TEST(bounds_range, certify_no_digit_that_a_denormal_does_not_have) {
 
 static hone_wide_row row_of(int64_t n, const double *a, const double *x,
                             double b) {
-  const hone_dense one = {n, 1, a, NULL, false};
+  const hone_dense one = {n, 1, a, NULL, false, 0};
   const hone_matrix matrix = hone_dense_matrix(&one);
   hone_wide_row row = {.a = &matrix, .x = x, .b = b};
   matrix.op->wide_row(&row);

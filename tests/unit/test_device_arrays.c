@@ -449,7 +449,7 @@ TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
         hone_structure found;
         if (odd > 0) /* one entry spoils the structure, wherever it stands */
           s.a[n - 1 - (odd % 2) + s.lda * ((odd * 7) % n)] += 0.5;
-        const hone_dense a = {n, s.lda, s.a, NULL, false};
+        const hone_dense a = {n, s.lda, s.a, NULL, false, 0};
         for (int definite = 0; definite < 2; definite++) {
           hone_structure_find(NULL, &a,
                               definite ? HONE_SEARCH_ALL : HONE_SEARCH_ZEROS,

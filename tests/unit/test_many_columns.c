@@ -108,7 +108,7 @@ static int solve_in_blocks(system *s, bool wide, hone_pool *pool,
                            hone_mem *mem) {
   hone_engine engine = hone_engine_single;
   hone_operator counted = hone_dense_operator;
-  const hone_dense dense = {s->n, s->n, s->a, NULL, false};
+  const hone_dense dense = {s->n, s->n, s->a, NULL, false, 0};
   const hone_matrix a = {&counted, &dense, s->n};
   const hone_request request = {
       .limit = SUP_LIMIT, .deterministic = true, .columns = s->k};

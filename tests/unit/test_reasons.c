@@ -155,7 +155,7 @@ static bool spoil(int k, hone_options *o, hone_tuning *t) {
     o->free = some_free;
     break;
   case 21:
-    o->reserved = 7;
+    o->triangle = 7;
     break;
   default:
     return k < 14;
@@ -186,7 +186,7 @@ TEST(reasons, a_refused_option_is_named) {
       "options.device_memory_limit_bytes is -1, not at least 0",
       "options.free is NULL and options.alloc is not",
       "options.alloc is NULL and options.free is not",
-      "options.reserved has the unknown value 7"};
+      "options.triangle has the unknown value 7"};
   sys s = make();
   hone_solver *solver = factored(&s);
   int k = 0;

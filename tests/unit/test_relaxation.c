@@ -121,7 +121,7 @@ static void set_up(known *s, hone_entry lambda, double rest) {
       e[i][j] = lambda * p[i] * (hone_conj(p[j]) / size + 1.5 * w) +
                 rest * random[i] / sqrt((double)N);
   }
-  s->dense = (hone_dense){N, N, s->identity, NULL, false};
+  s->dense = (hone_dense){N, N, s->identity, NULL, false, 0};
   s->a = hone_dense_matrix(&s->dense);
   s->scaling = (hone_scaling){.row_exp = s->row_exp, .col_exp = s->col_exp};
   s->f =

@@ -8,6 +8,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
+#include "base/engine.h"
 #include "cpu_dp/residual.h"
 
 #include <math.h>
@@ -73,7 +74,7 @@ static void make_problem(problem *p, int64_t n, int64_t pad, bool wide) {
   sup_rng rng = {(uint64_t)(1000 * n + wide)};
   const int64_t lda = n + pad;
   *p = (problem){.n = n, .store = sup_filled(lda * n, (double)NAN)};
-  p->a = (hone_dense){n, lda, p->store, NULL, false};
+  p->a = (hone_dense){n, lda, p->store, NULL, false, 0};
   p->matrix = hone_dense_matrix(&p->a);
   for (int64_t j = 0; j < n; j++)
     fill(&rng, n, wide, p->store + j * lda);
@@ -130,8 +131,7 @@ static void run(hone_pool *pool, const problem *p, bool trans, bool accurate,
    Plain: n products and n + 1 terms with one rounding for each fused operation;
    (n + 2) eps den covers any order of summation.
 
-   Accurate: Dot2 of n + 1 terms has an error of eps |r| for the final rounding
-   and gamma(n + 2)^2 den (Ogita, Rump and Oishi 2005, proposition 5.5).
+   Accurate: eps |r| for the final rounding and hone_pair_terms(n) eps^2 den.
 
    den: n + 1 roundings of terms of one sign. */
 static void worst_errors(const problem *p, bool accurate, int64_t k,
@@ -144,7 +144,8 @@ static void worst_errors(const problem *p, bool accurate, int64_t k,
       quad r = up * (quad)p->r[i + c % EXACT * p->n];
       quad den = up * (quad)p->den[i + c % EXACT * p->n];
       const quad u = (quad)(eps * 1.001), terms = (quad)m;
-      quad bound = accurate ? u * quad_abs(r) + terms * terms * u * u * den
+      const quad pairs = (quad)(double)hone_pair_terms(p->n);
+      quad bound = accurate ? u * quad_abs(r) + pairs * u * u * den
                             : terms * (quad)eps * den;
       quad e_r = quad_abs((quad)p->out_r[i + c * p->n] - r) / bound;
       quad e_den = quad_abs((quad)p->out_den[i + c * p->n] - den) /
@@ -181,6 +182,45 @@ static void check_order(int64_t n, int64_t pad, bool wide, int64_t k_step) {
       }
   }
   free_problem(&p);
+}
+
+/* Products that lie just below half a unit of the running sum, 1.5, so that all
+   of them go to the sum of rounding errors; their last bits have that one round
+   to the same side each time. The last product cancels the 1.5. */
+static void make_agree(problem *p) {
+  const int64_t n = p->n;
+  int64_t mod = 1;
+  while (2 * mod <= 2 * (n - 1))
+    mod *= 2;
+  sup_rng rng = {5};
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < n; j++) {
+      const double v = 1.975 + 0.03 * sup_uniform(&rng);
+      const int64_t leading = (int64_t)(v * 0x1p52) / mod * mod;
+      const int64_t last = mod / 2 + (i % 2 == 0 ? -1 : 1);
+      p->store[i + j * p->a.lda] =
+          j < n - 1 ? (double)(leading + last) * 0x1p-52 : 1.5;
+    }
+  for (int64_t c = 0; c < EXACT; c++)
+    for (int64_t j = 0; j < n; j++) {
+      p->x[j + c * n] = j < n - 1 ? 0x1p-54 : 1.0;
+      p->b[j + c * n] = 1.5;
+    }
+}
+
+TEST(residual, keeps_its_error_bounds_where_all_roundings_agree) {
+  for (int64_t n = 500; n <= 2000; n *= 2) {
+    problem p;
+    make_problem(&p, n, 1, false);
+    make_agree(&p);
+    for (int trans = 0; trans < 2; trans++) {
+      ct_note("n = %d, trans %d", (int)n, trans);
+      set_exact(&p, trans);
+      run(NULL, &p, trans, true, COLUMNS);
+      check_errors(&p, true, COLUMNS);
+    }
+    free_problem(&p);
+  }
 }
 
 TEST(residual, keeps_its_error_bounds_at_small_orders) {

@@ -103,7 +103,7 @@ static void solve_system(const hone_engine *const *engines, const double *a,
                                 .limit = SUP_LIMIT};
   hone_operator op = hone_dense_operator;
   op.find_structure = find_structure;
-  const hone_dense dense = {ORDER, ORDER, a, NULL, false};
+  const hone_dense dense = {ORDER, ORDER, a, NULL, false, 0};
   const hone_matrix matrix = {&op, &dense, ORDER};
   hone_mem mem = {0};
   hone_watch watch = {0};

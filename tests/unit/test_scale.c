@@ -26,7 +26,7 @@ typedef struct inspected {
 /* a: n x n, zero, with NaN in the padding. */
 static void open_inspected(inspected *s, int64_t n, int64_t pad) {
   *s = (inspected){.n = n, .store = sup_filled((n + pad) * n, (double)NAN)};
-  s->dense = (hone_dense){n, n + pad, s->store, NULL, false};
+  s->dense = (hone_dense){n, n + pad, s->store, NULL, false, 0};
   s->a = hone_dense_matrix(&s->dense);
   for (int64_t j = 0; j < n; j++)
     memset(s->store + j * (n + pad), 0, (size_t)n * sizeof(double));

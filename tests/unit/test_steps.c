@@ -88,7 +88,7 @@ static system make(kind what, int64_t n, int64_t k, bool trans) {
         what == ROWS ? ldexp(sup_uniform(&rng), row) : sup_uniform(&rng);
   }
   s.r = entries_copy(s.b, n * k);
-  s.dense = (hone_dense){n, s.lda, s.a, NULL, false};
+  s.dense = (hone_dense){n, s.lda, s.a, NULL, false, 0};
   s.matrix = (hone_matrix){&hone_dense_operator, NULL, n};
   return s;
 }

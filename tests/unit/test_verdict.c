@@ -88,7 +88,7 @@ static void set_up(int64_t n, bool trans, uint64_t seed,
       s.a[i + j * n] = entry(&rng, i, j);
   for (int64_t i = 0; i < n; i++)
     s.x[i] = 2.0 * entries_uniform(&rng);
-  s.dense = (hone_dense){n, n, s.a, NULL, trans};
+  s.dense = (hone_dense){n, n, s.a, NULL, trans, 0};
   s.matrix = hone_dense_matrix(&s.dense);
   s.p = (hone_projection){s.v, s.w, s.w_rest, s.u, false};
   s.column = (hone_refined){.b = s.b, .x = s.x, .r = s.r, .den = s.den};
