@@ -184,7 +184,12 @@ static inline int64_t hone_plain_terms(int64_t n) {
    of adding up its parts (gpu_sp/residual/many.cu). */
 enum { HONE_BLOCK_TERMS = 168 * 64 };
 static inline int64_t hone_block_terms(int64_t n) {
-  return HONE_ROUNDINGS * (HONE_BLOCK_TERMS + n + 4);
+  return HONE_ROUNDINGS * (HONE_BLOCK_TERMS + 8 * n + 16); /* rounded up */
+}
+/* Returns how many rounding errors eps^2 of |op(A)| |x| + |b| any residual in
+   double-double has beside the rounding of r (docs/numerics.md, Noise). */
+static inline int64_t hone_pair_terms(int64_t n) {
+  return HONE_PARTS == 1 ? 6 * n + 16 : 22 * n + 48;
 }
 
 /* A solve for k <= HONE_SOLVE_COLUMNS columns whose solutions are refined in

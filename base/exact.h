@@ -28,6 +28,15 @@ HONE_INLINE void hone_add_product(double a, double n, double *hi, double *lo) {
   *lo += e + f;
 }
 
+/* Makes *hi the rounded sum of the pair and *lo what that leaves, but for an
+   error of eps |*lo|. Where this is done after every few products, the rounding
+   errors of lo grow with the length of a sum, not with its square. */
+HONE_INLINE void hone_fold(double *hi, double *lo) {
+  const double s = *hi + *lo;
+  *lo = (*hi - s) + *lo;
+  *hi = s;
+}
+
 /* How many products hone_add_group adds at once. */
 enum { HONE_GROUP = 8 };
 

@@ -14,6 +14,14 @@
 #define HONE_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define HONE_MIN(a, b) ((a) < (b) ? (a) : (b))
 
+/* Returns the larger number; NaN is larger than any, whichever it is. */
+static inline double hone_larger_or_nan(double a, double b) {
+  return b <= a || a != a ? a : b;
+}
+static inline long double hone_larger_or_nanl(long double a, long double b) {
+  return b <= a || a != a ? a : b;
+}
+
 /* HONE_VECTOR marks a plain loop that is compiled once for each vector width
    of the processor; the loader picks the version that fits. It works with gcc
    and glibc only: musl's loader knows no such functions, and clang 14 gives the

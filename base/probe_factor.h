@@ -8,7 +8,8 @@
 #include "base/entry.h"
 
 /* The probability with which a single statement may be wrong, and that for all
-   statements made of one matrix together: there are fewer than 200. */
+   statements made of one matrix together, where three factorizations or fewer
+   were certified: there are fewer than 200. */
 #define HONE_PROBE_FAILURE 5e-12
 #define HONE_PROBE_FAILURE_ALL 1e-9
 

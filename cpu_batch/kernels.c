@@ -13,6 +13,7 @@
      |e_i| <= |d_i| + rho_i ||f||,   ||f|| <= (||d|| + noise) / (1 - eta)
 
    in scaled variables, d = inv(M) r being a correction that is not made. */
+#include "base/engine.h"
 #include "cpu_batch/certify.h"
 #ifdef BATCH_ROWS
 #include "cpu_batch/describe.h"
@@ -226,15 +227,14 @@ typedef struct norms {
 } norms;
 
 static norms take_norms(const parts *p, const side *s) {
-  const double gamma =
-      (double)HONE_ROUNDINGS * (double)(p->n + 4) * HONE_EPS * HONE_EPS;
+  const double gamma = (double)hone_pair_terms(p->n) * HONE_EPS * HONE_EPS;
   norms v;
   memset(&v, 0, sizeof v);
   for (int64_t i = 0; i < p->m; i++) {
     const lanes d = modulus_of(s->d[i]), y = modulus_of(s->y[i]);
     const lanes r = modulus_of(s->r[i]);
     const lanes wrong = gamma * p->den[i];
-    const lanes noise = wrong + HONE_EPS * r + GRAIN * GRAIN;
+    const lanes noise = wrong + HONE_EPS * r;
     v.d_square += d * d;
     v.noise_square += noise * noise;
     v.d_most = larger(d, v.d_most);
@@ -263,7 +263,7 @@ static bars take_bars(const parts *p, const side *s, lanes f, lanes every) {
   for (int64_t i = 0; i < p->m; i++) {
     const lanes d = modulus_of(s->d[i]);
     const lanes bar = ABOVE * (d + p->rows[i] * f + every + ROUNDING * d);
-    b.total = choose(bar <= b.total, b.total, bar); /* takes NaN */
+    b.total = larger_or_nan(b.total, bar);
     b.total_unit = larger(bar * p->col[i], b.total_unit);
   }
   b.total = largest_over(b.total);

@@ -54,8 +54,10 @@ INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
 
 INLINE lanes smaller(lanes a, lanes b) { return choose(a < b, a, b); }
 
-/* The larger one, or NaN if b is. */
-INLINE lanes larger_or_nan(lanes a, lanes b) { return choose(b <= a, a, b); }
+/* The larger one, or NaN if one is. */
+INLINE lanes larger_or_nan(lanes a, lanes b) {
+  return choose((b <= a) | (a != a), a, b);
+}
 
 INLINE lanes root(lanes v) {
 #if defined(__AVX512F__)
@@ -161,6 +163,13 @@ INLINE void subtract_exactly(lanes a, lanes b, lanes *hi, lanes *lo) {
   const lanes t = *hi + p, z = t - *hi;
   *lo += e + ((*hi - (t - z)) + (p - z));
   *hi = t;
+}
+
+/* Makes hi the rounded sum of the pairs, as hone_fold does. */
+INLINE void fold_lanes(lanes *hi, lanes *lo) {
+  const lanes s = *hi + *lo;
+  *lo = (*hi - s) + *lo;
+  *hi = s;
 }
 
 /* ---- Entries ------------------------------------------------------------ */
@@ -275,6 +284,11 @@ INLINE void subtract_exact_product(many a, many b, many *hi, many *lo) {
 }
 
 #endif
+
+INLINE void fold(many *hi, many *lo) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    fold_lanes(&hi->part[p], &lo->part[p]);
+}
 
 /* Every lane gets the entry of lane l. */
 INLINE many entry_everywhere(many v, int l) {

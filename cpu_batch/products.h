@@ -7,6 +7,7 @@
 
 /* Vectors of sums that stay in registers: in a product, and in a residual. */
 enum {
+  FOLDED = 4, /* columns after which pairs of a residual are folded */
   ROWS = 4 / HONE_PARTS,
 #if defined(__AVX512F__) || defined(__aarch64__)
   RESIDUAL_ROWS = 4 / HONE_PARTS
@@ -87,6 +88,8 @@ INLINE void residual_rows(const int rows, const parts *p, int64_t i0,
       subtract_exact_product(s, by, &hi[k], &lo[k]);
       den[k] =
           multiply_add(MODULI ? p->moduli[at] : modulus_of(s), size, den[k]);
+      if (j % FOLDED == FOLDED - 1)
+        fold(&hi[k], &lo[k]);
     }
   }
   for (int k = 0; k < rows; k++) {

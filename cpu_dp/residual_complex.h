@@ -52,6 +52,10 @@ INLINE void add_row(bool accurate, const double re[GROUP],
     }
     sum = __builtin_fma(size[g], x->size[g], sum);
   }
+  if (accurate) {
+    hone_fold(&p, &u);
+    hone_fold(&q, &v);
+  }
   s->hi_re[i] = p;
   s->hi_im[i] = q;
   s->sum[i] = sum;

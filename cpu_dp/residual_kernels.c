@@ -21,9 +21,10 @@
 #define TEXT(a) TEXT_(a)
 
 enum {
-  LANES = 16, /* partial sums of a dot product */
-  GROUP = 4,  /* columns added in one sweep over the accumulators */
-  BLOCK = 64  /* columns of A^T that are treated together */
+  LANES = 16,          /* partial sums of a dot product */
+  FOLDED = 64 * LANES, /* rows after which their pairs are folded */
+  GROUP = 4,           /* columns added in one sweep over the accumulators */
+  BLOCK = 64           /* columns of A^T that are treated together */
 };
 
 #define INLINE HONE_INLINE
@@ -68,6 +69,7 @@ INLINE void sweep(bool accurate, int64_t len, const hone_entry *restrict a,
       add_accurate(a1[i], n1, m1, &h, &l, &s);
       add_accurate(a2[i], n2, m2, &h, &l, &s);
       add_accurate(a3[i], n3, m3, &h, &l, &s);
+      hone_fold(&h, &l);
       lo[i] = l;
     } else {
       add_plain(a0[i], n0, m0, &h, &s);
@@ -133,7 +135,9 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
   hone_entry hi[LANES] = {0.0}, lo[LANES] = {0.0};
   double sum[LANES] = {0.0};
   int64_t i = 0;
-  for (; i + LANES <= n; i += LANES)
+  for (; i + LANES <= n; i += LANES) {
+    for (int l = 0; accurate && i % FOLDED == 0 && l < LANES; l++)
+      hone_fold(&hi[l], &lo[l]);
     for (int l = 0; l < LANES; l++) {
       if (accurate)
         add_accurate(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &lo[l],
@@ -141,6 +145,7 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
       else
         add_plain(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &sum[l]);
     }
+  }
   for (; i < n; i++) {
     if (accurate)
       add_accurate(a[i], -x[i], hone_abs(x[i]), &hi[0], &lo[0], &sum[0]);

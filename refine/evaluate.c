@@ -105,8 +105,8 @@ static bool shift_vector(int64_t n, const hone_entry *from, int e,
 }
 
 /* gamma, the rounding error of the computed r as a part of den. In plain double
-   it bounds the rounding of the sum; in double-double the rounding of the sum
-   of its rounding errors, of more of them if it is rough; where rows are
+   it bounds the rounding of the sum; in double-double the rounding errors of
+   the sums of rounding errors, of more of them if it is rough; where rows are
    computed one by one (lost), the rounding of long double. */
 static double residual_gamma(int64_t n, bool accurate, bool rough, bool lost) {
   const double terms = (double)HONE_ROUNDINGS * (double)(n + 4);
@@ -114,7 +114,8 @@ static double residual_gamma(int64_t n, bool accurate, bool rough, bool lost) {
     return terms * 0x1p-63;
   if (rough)
     return (double)hone_block_terms(n) * HONE_EPS * HONE_EPS;
-  return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
+  return accurate ? (double)hone_pair_terms(n) * HONE_EPS * HONE_EPS
+                  : terms * HONE_EPS;
 }
 
 /* Shifts the tail by 2^shift and sets its right-hand side to zero. */

@@ -193,6 +193,13 @@ __device__ __forceinline__ void subtract_exactly(double a, double b, wide *to) {
   to->lo += e;
 }
 
+/* Makes hi the rounded sum, as hone_fold (base/exact.h) does. */
+__device__ __forceinline__ void fold(wide *w) {
+  const double s = __dadd_rn(w->hi, w->lo);
+  w->lo = __dadd_rn(__dsub_rn(w->hi, s), w->lo);
+  w->hi = s;
+}
+
 template <int P>
 __device__ __forceinline__ void subtract_exact_product(number<P> a, number<P> b,
                                                        wide (&to)[P]) {

@@ -303,6 +303,8 @@ solve_transposed(const System t, const typename System::entry *in,
 
 /* ---- Residuals ---------------------------------------------------------- */
 
+enum { FOLDED = 4 }; /* columns after which the pairs of sums are folded */
+
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
@@ -327,6 +329,8 @@ __device__ HONE_NOINLINE void residual_of(const panel_system<S> t) {
 #pragma unroll
       for (int r = 0; r < S::R; r++) {
         subtract_exact_product(e[u][r], y, sum[r]);
+        for (int p = 0; p < S::P && u % FOLDED == FOLDED - 1; p++)
+          fold(&sum[r][p]);
         den[r] = fma(modulus_of(e[u][r]), size, den[r]);
       }
     }

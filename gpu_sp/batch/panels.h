@@ -88,6 +88,7 @@ template <class S_> struct panel_system {
   using S = S_;
   using entry = number<S::P>;
   static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
+  static constexpr int CHAIN = 0; /* sums of residuals are folded */
   panel_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;

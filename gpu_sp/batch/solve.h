@@ -101,7 +101,8 @@ struct norms {
 
 template <class System>
 __device__ __forceinline__ norms take_norms(const System &t) {
-  const double gamma = System::ROUNDINGS * (t.n + 4) * HONE_EPS * HONE_EPS;
+  const double terms = 8.0 * t.n + 16.0 + 0.5 * System::CHAIN * System::CHAIN;
+  const double gamma = System::ROUNDINGS * terms * HONE_EPS * HONE_EPS;
   double sum[2] = {}, most[6] = {};
   t.each_row([&](int i) {
     const double d = modulus_of(t.s->d[i]), col = t.s->col[i];

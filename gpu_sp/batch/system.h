@@ -113,6 +113,7 @@ template <class S> constexpr size_t SHARED_BYTES = SHARED_STRIDE<S> *S::SYSTEMS;
 template <class S> struct system {
   using entry = number<S::P>;
   static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
+  static constexpr int CHAIN = S::TC; /* columns of a thread's sums */
   entry m[S::TR][S::TC];
   shared_memory<S> *s;
   const hone_device_systems *in;

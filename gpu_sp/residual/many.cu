@@ -44,7 +44,8 @@ enum {
   TERMS = 16,  /* real products in each sum of a part of an entry, */
   HALF = TERMS / HONE_PARTS, /* of so many entries: a half of the */
   STEP = 2 * HALF,           /* columns of op(A) that are kept at once */
-  VECTORS = 8 / HONE_PARTS,  /* of a warp */
+  FOLDED = 4, /* columns after which sums that are made one by one are folded */
+  VECTORS = 8 / HONE_PARTS, /* of a warp */
   MOST_VECTORS = HONE_RESIDUAL_MANY,
   MOST_WARPS = MOST_VECTORS / VECTORS,
   BLOCKS_THERE = 4, /* thread blocks that an SM shall hold */
@@ -341,8 +342,11 @@ __device__ inline void add_one_by_one(const place &me, unsigned which,
     if (which >> p & 1) {
       sums kept = kept_sums(*s, c + p, me.lane);
       kept.den = den[p];
-      for (int k = 0; k < STEP; k++)
+      for (int k = 0; k < STEP; k++) {
         add_product(s->a[k][me.lane], s->x[k][c + p], &kept);
+        if (k % FOLDED == FOLDED - 1)
+          fold_sums(&kept);
+      }
       den[p] = kept.den;
       keep_sums(kept, c + p, me.lane, s);
     }

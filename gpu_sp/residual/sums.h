@@ -25,6 +25,13 @@ __device__ inline void add_part(double a, double x, double *hi, double *lo) {
   *lo = __dadd_rn(*lo, __dadd_rn(e, f));
 }
 
+/* Makes hi the rounded sum of a pair, as hone_fold (base/exact.h) does. */
+__device__ inline void fold_pair(double *hi, double *lo) {
+  const double s = __dadd_rn(*hi, *lo);
+  *lo = __dadd_rn(__dsub_rn(*hi, s), *lo);
+  *hi = s;
+}
+
 __device__ inline void add_pair(double hi, double lo, double *to_hi,
                                 double *to_lo) {
   double f;
@@ -72,6 +79,11 @@ __device__ inline void add_sums(const sums &t, sums *s) {
   s->den = __dadd_rn(s->den, t.den);
 }
 
+__device__ inline void fold_sums(sums *s) {
+  fold_pair(&s->hi, &s->lo);
+  fold_pair(&s->hi_im, &s->lo_im);
+}
+
 __device__ inline sums begin_sums(const hone_entry &b) {
   return {b.re, 0.0, b.im, 0.0, modulus(b.re, b.im)};
 }
@@ -114,6 +126,8 @@ __device__ inline void add_sums(const sums &t, sums *s) {
   add_pair(t.hi, t.lo, &s->hi, &s->lo);
   s->den = __dadd_rn(s->den, t.den);
 }
+
+__device__ inline void fold_sums(sums *s) { fold_pair(&s->hi, &s->lo); }
 
 __device__ inline sums begin_sums(double b) { return {b, 0.0, fabs(b)}; }
 __device__ inline double end_sums(const sums &s, double *rest) {
