@@ -66,9 +66,8 @@ static void evaluate_in_long_double(const hone_bars *s, double *bars,
     scaled += rest;
     const long double total = known + (e ? hone_shiftl(rest, e[i]) : rest);
     out->known = HONE_MAX(out->known, known);
-    out->total = total <= out->total ? out->total : total; /* takes NaN */
-    out->total_scaled =
-        scaled <= out->total_scaled ? out->total_scaled : scaled;
+    out->total = hone_larger_or_nanl(out->total, total);
+    out->total_scaled = hone_larger_or_nanl(out->total_scaled, scaled);
     if (bars != NULL)
       bars[i] = total <= (long double)DBL_MAX ? (double)total : HONE_INF;
   }

@@ -365,6 +365,7 @@ static int settle_symmetry(hone_ladder *ladder, int *outcome,
 static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->factored = ladder->factors_stale = ladder->inspected = false;
   ladder->refuted = false;
+  ladder->certificates = 0;
   for (int r = 0; r < ladder->rung_count; r++) {
     ladder->rung[r].state = HONE_RUNG_NEW;
     ladder->rung[r].attempted = ladder->rung[r].factored = false;
@@ -426,6 +427,7 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
   ladder->structure =
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
   ladder->inspected = ladder->refuted = false;
+  ladder->certificates = 0;
   ladder->copy_rung = -1; /* the copy is that of the earlier matrix */
   int st = inspect(ladder, true, report);
   if (st != HONE_OK) {

@@ -106,6 +106,7 @@ typedef struct hone_ladder {
   bool any_told;      /* does the report tell of a column? */
   double plain_most; /* the largest plain omega of x accepted for sparse rows */
   int64_t statements; /* that single columns needed, for their bounds */
+  int certificates;   /* of factors, for this matrix */
   int refinements;    /* most refinements of one column without GMRES */
   hone_rung rung[HONE_MAX_RUNGS]; /* rung_count of them are used; the others are
                                      not set */

@@ -141,6 +141,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
+  ladder->certificates++;
   int st = hone_certify(&job, out);
   const bool accurate = rung->engine->precision == 64 &&
                         !rung->engine->symmetric &&

@@ -98,8 +98,11 @@ int hone_ladder_create_rung(hone_ladder *ladder, int r) {
     return HONE_OK;
   if (!rung->engine->probe(why, sizeof why))
     return HONE_NO_DEVICE;
-  /* The first engine would do with what the others leave, and take longer. */
-  if (ladder->crowded && r == ladder->lowest_rung)
+  /* The first engine would do with what the others leave, and take longer. A
+     limit is that of all engines together. */
+  if ((ladder->crowded && r == ladder->lowest_rung) ||
+      (rung->engine->device_bytes != NULL &&
+       ladder->request.choices.device_limit > 0))
     (void)free_devices(ladder, r);
   destroy_others(ladder, r, lender_for(ladder, r));
   int st = create_engine(ladder, r);

@@ -84,15 +84,19 @@ static bool fell_back(const hone_climb *c, int64_t i) {
   return earlier;
 }
 
-/* NaN is larger than any number, whichever it is. */
-static double larger_or_nan(double a, double b) {
-  return b <= a || isnan(a) ? a : b;
+/* Returns the probability with which a bound may be wrong: the first number is
+   that of three certificates, of which each makes 64 statements at most. */
+static double failure_of(const hone_ladder *ladder) {
+  enum { COUNTED = 3, EACH = 64 };
+  const int more = HONE_MAX(ladder->certificates - COUNTED, 0);
+  return HONE_PROBE_FAILURE_ALL +
+         HONE_PROBE_FAILURE * (double)(ladder->statements + EACH * more);
 }
 
 /* Raises what a report tells to that of one more column. It tells NaN before
    the first one. */
 static void raise_told(const hone_ladder *ladder, double v, double *told) {
-  *told = ladder->any_told || !isnan(*told) ? larger_or_nan(*told, v) : v;
+  *told = ladder->any_told || !isnan(*told) ? hone_larger_or_nan(*told, v) : v;
 }
 
 static void add_to_report(hone_climb *c, const hone_refined *refined,
@@ -107,7 +111,7 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   if (column->status == HONE_OK && refined->sparse) {
     report->sparse_columns++;
     c->ladder->plain_most =
-        larger_or_nan(c->ladder->plain_most, refined->plain);
+        hone_larger_or_nan(c->ladder->plain_most, refined->plain);
   }
   report->iterations = HONE_MAX(report->iterations, column->iterations);
   raise_told(c->ladder, column->backward_error, &report->backward_error);
@@ -117,8 +121,7 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   c->ladder->any_told = true;
   report->digits = hone_bounds_digits(report->forward_error);
   if (column->forward_error <= DBL_MAX)
-    report->bound_failure = HONE_PROBE_FAILURE_ALL +
-                            HONE_PROBE_FAILURE * (double)c->ladder->statements;
+    report->bound_failure = failure_of(c->ladder);
 }
 
 static void begin_block(hone_ladder *ladder, hone_climb *c, const hone_entry *b,
@@ -228,13 +231,13 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
     if (columns[i].status >= HONE_OK) {
       if (columns[i].status == HONE_OK)
         columns[i].backward_error =
-            larger_or_nan(columns[i].backward_error, ladder->plain_most);
+            hone_larger_or_nan(columns[i].backward_error, ladder->plain_most);
       columns[i].status = HONE_ILL_CONDITIONED;
       columns[i].forward_error = HONE_INF;
       columns[i].digits = 0;
     }
   report->backward_error =
-      larger_or_nan(report->backward_error, ladder->plain_most);
+      hone_larger_or_nan(report->backward_error, ladder->plain_most);
   report->accepted = report->digits = report->sparse_columns = 0;
   report->forward_error = HONE_INF;
   report->bound_failure = 0.0;

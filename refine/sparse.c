@@ -136,8 +136,8 @@ static double sparse_omega(const hone_refinement *ctx, maxima max,
     double q = by_itself;
     if (products[i] + b + underflow <= OTHER_PRODUCTS * c->den[i])
       q = fmin(q, sparse_quotient(ctx, max, i, c));
-    omega = q <= omega ? omega : q; /* takes NaN */
-    plain = by_itself <= plain ? plain : by_itself;
+    omega = hone_larger_or_nan(omega, q);
+    plain = hone_larger_or_nan(plain, by_itself);
   }
   c->plain = plain;
   c->sparse = !(plain <= ctx->limit);
