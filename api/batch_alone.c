@@ -261,6 +261,8 @@ static int solve_system(const rest *all, int64_t k, const placed *p,
   own.columns = options->columns;
   own.column_size = options->column_size;
   own.deadline_s = options->deadline_s;
+  own.progress = options->progress;
+  own.progress_user = options->progress_user;
   return hone_solver_solve(all->call->kept->alone[k], b->nrhs, m->b, b->ldb,
                            m->x, b->ldx, &own, report);
 }
@@ -352,6 +354,20 @@ static void work(void *ctx, int64_t worker) {
   }
 }
 
+/* The progress function of systems that are solved one after the other by the
+   calling thread: asks the batch's. */
+static int ask(void *user, const hone_progress *event) {
+  (void)event;
+  return hone_batch_stopped(user);
+}
+
+static void watch_each(rest *all, bool one_by_one) {
+  hone_batch_call *call = all->call;
+  all->options.progress =
+      one_by_one && call->watch.progress != NULL ? ask : NULL;
+  all->options.progress_user = call;
+}
+
 static int64_t order_of(const hone_batch_call *call, int64_t k) {
   return call->batch.orders ? call->batch.orders[k] : call->batch.n;
 }
@@ -397,7 +413,7 @@ void hone_batch_rest(hone_batch_call *call) {
     give_up(call);
     return;
   }
-  all.options.progress = NULL;
+  watch_each(&all, !several);
   /* One by one, small systems that a device has left take a millisecond each
      there: hone_solve chooses. */
   if (call->there)
@@ -410,6 +426,7 @@ void hone_batch_rest(hone_batch_call *call) {
   if (several)
     count_memory(&all, threads);
   all.several = false;
+  watch_each(&all, true);
   list_rest(&all, false);
   all.options.threads = call->options.threads;
   atomic_store(&call->next, 0);

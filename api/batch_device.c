@@ -39,8 +39,20 @@ static bool is_placed_alike(hone_device_run *r, const hone_member *m) {
   return true;
 }
 
+/* Do the system's arrays on a device begin where kernels can load whole
+   entries? Complex ones of a caller may begin 8 bytes further on. */
+static bool is_aligned(const hone_device_run *r, const hone_member *m) {
+  bool aligned = true;
+  for (int which = 0; which < HONE_KINDS && r->call->devices; which++)
+    aligned =
+        aligned &&
+        !(r->there[which] &&
+          (uintptr_t)hone_batch_array(m, which) % sizeof(hone_entry) != 0);
+  return aligned;
+}
+
 static bool is_for_device(hone_device_run *r, const hone_member *m) {
-  return m->n >= 1 && m->n <= UP_TO &&
+  return m->n >= 1 && m->n <= r->up_to && is_aligned(r, m) &&
          (r->call->checked ||
           hone_batch_check_member(r->call, m, NULL) == HONE_OK) &&
          (r->alike || is_placed_alike(r, m));
@@ -80,9 +92,9 @@ static bool look_at_first(hone_device_run *r) {
 /* The largest order that the device takes. */
 static int64_t largest_order(const hone_device_run *r) {
   const hone_batch *b = &r->call->batch;
-  int64_t most = b->orders == NULL ? b->n : 0;
+  int64_t most = b->orders == NULL && b->n <= r->up_to ? b->n : 0;
   for (int64_t k = 0; b->orders != NULL && k < b->count; k++)
-    if (b->orders[k] <= UP_TO)
+    if (b->orders[k] <= r->up_to)
       most = HONE_MAX(most, b->orders[k]);
   return most;
 }
@@ -115,10 +127,12 @@ static bool is_wanted(hone_device_run *r) {
       !call->solves || call->batch.nrhs < 1 || !hone_batch_may_take(call) ||
       (device == HONE_DEVICE_AUTO && !call->devices) || !look_at_first(r))
     return false;
-  if (any_there(r))
-    return hone_device_memory_is_primary(&r->place) &&
-           hone_device_batch_exists(r->place.ordinal);
-  return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
+  const bool exists =
+      any_there(r) ? hone_device_memory_is_primary(&r->place) &&
+                         hone_device_batch_exists(r->place.ordinal)
+                   : device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
+  r->up_to = exists ? hone_device_batch_up_to(HONE_PARTS) : 0;
+  return exists && largest_order(r) > 0;
 }
 
 /* May results that the device makes be copied to the caller's on the host,

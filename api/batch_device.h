@@ -48,12 +48,13 @@ typedef struct hone_device_run {
   hone_device_memory place; /* of the arrays that lie on the device */
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
   hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
-  int64_t most;                        /* systems of a portion */
-  bool alike;  /* systems lie at equal distances, and one is checked for all.
-                  Their results are not begun before they are taken */
-  bool quiet;  /* the host looks at the results of a portion only if a system
-                  in it was not solved; */
-  bool copies; /* and the device's results become the caller's on the host; */
+  int64_t up_to; /* the largest order that the device takes */
+  int64_t most;  /* systems of a portion */
+  bool alike;    /* systems lie at equal distances, and one is checked for all.
+                    Their results are not begun before they are taken */
+  bool quiet;    /* the host looks at the results of a portion only if a system
+                    in it was not solved; */
+  bool copies;   /* and the device's results become the caller's on the host; */
   int64_t copier;  /* so many bytes of them are worth a thread */
   int64_t told;    /* of so many systems it had to look at none so far */
   bool lost;       /* there was no room for the results of a failed portion */

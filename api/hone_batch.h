@@ -201,7 +201,8 @@ HONE_API int hone_batch_solver_create(hone_batch_solver **solver,
  * Scales, factors and certifies the matrices of the batch; b, x and nrhs are
  * not looked at. Results have statuses, rcond and determinants. The matrices
  * are borrowed: they must stay, unchanged, until another factor, or destroy. A
- * matrix with an error keeps it: its systems get it from every solve. If the
+ * matrix with an error keeps it: its systems get it from every solve; one that
+ * was not reached (HONE_CANCELLED) is factored by the next solve. If the
  * arguments of the call are refused, or HONE_BUSY, the solver keeps what it
  * has. Kept are some 16 n^2 bytes for each matrix, and for one that is not for
  * a block (see Method) what a hone_solver holds. options.memory_limit_bytes is

@@ -24,16 +24,36 @@ namespace {
 const int64_t LEAVE_FREE = 256 << 20; /* bytes for others and for the driver */
 const int64_t KEPT_PART = 4; /* a quarter of the device's memory may be kept */
 
+/* The oldest for which the kernels are compiled. */
+const int LEAST_CAPABILITY = 80;
+
+/* Returns 10 times the compute capability of the current device. */
+int capability_here() {
+  int device = 0, major = 0, minor = 0;
+  const bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                             device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+                             device) == cudaSuccess;
+  return known ? 10 * major + minor : LEAST_CAPABILITY;
+}
+
 } // namespace
 
 bool hone_cuda_probe(char *why, size_t why_size) {
   int count = 0;
   cudaError_t e = cudaGetDeviceCount(&count);
   if (e == cudaSuccess && count > 0) {
+    const int capability = capability_here();
     if (hone_cuda_blas() == nullptr)
       snprintf(why, why_size, "libcublas.so.%d cannot be loaded",
                CUBLAS_VER_MAJOR);
-    return hone_cuda_blas() != nullptr;
+    else if (capability < LEAST_CAPABILITY)
+      snprintf(why, why_size,
+               "the CUDA device has compute capability %d.%d: 8.0 is needed",
+               capability / 10, capability % 10);
+    return hone_cuda_blas() != nullptr && capability >= LEAST_CAPABILITY;
   }
   (void)cudaGetLastError();
   snprintf(why, why_size, "no usable CUDA device: %s",

@@ -31,15 +31,19 @@ int count;
 int64_t all_bytes; /* of device memory, of those in the list */
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Destroys an engine that is in no account. */
-void destroy(hone_cuda *c) {
+/* Destroys an engine that is in no account, which was made in this context; if
+   that is gone, so is what the engine had, and its addresses may be others'. */
+void destroy(hone_cuda *c, uint64_t context) {
   hone_mem nobody = {};
   int current = c->ordinal;
-  (void)hone_cuda_charge(c, &nobody);
-  c->may_be_kept = false;
+  uint64_t now = 0;
   (void)cudaGetDevice(&current);
   (void)cudaSetDevice(c->ordinal);
-  hone_cuda_destroy(c, &nobody);
+  if (hone_cuda_context(&now) && now == context) {
+    (void)hone_cuda_charge(c, &nobody);
+    c->may_be_kept = false;
+    hone_cuda_destroy(c, &nobody);
+  }
   (void)cudaSetDevice(current);
 }
 
@@ -135,10 +139,10 @@ bool hone_cuda_keep(hone_cuda *c) {
     bytes += list[i].c->used.device_bytes;
   const bool fits = c->used.device_bytes <= c->keep_at_most;
   while (fits && (count == MOST || bytes > c->keep_at_most)) {
-    hone_cuda *const oldest = list[0].c;
-    bytes -= oldest->used.device_bytes;
+    const kept oldest = list[0];
+    bytes -= oldest.c->used.device_bytes;
     remove(0);
-    destroy(oldest);
+    destroy(oldest.c, oldest.context);
   }
   if (fits) {
     hone_cuda_discharge(c);
@@ -163,10 +167,10 @@ int64_t hone_cuda_release_kept() {
     forget_others(context);
   }
   while (count > 0) {
-    hone_cuda *const c = list[count - 1].c;
+    const kept last = list[count - 1];
     remove(count - 1);
-    bytes += c->used.device_bytes;
-    destroy(c);
+    bytes += last.c->used.device_bytes;
+    destroy(last.c, last.context);
   }
   (void)pthread_mutex_unlock(&lock);
   return bytes;

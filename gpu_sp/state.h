@@ -249,6 +249,7 @@ struct hone_cuda {
   bool scaled;
   bool arriving;    /* A comes by block columns while it is being factored */
   bool reused;      /* A was on the device already */
+  int64_t serial;   /* of that A (base/dense.h) */
   bool uninspected; /* factored before its inspection, without scaling: the next
                        factorization may be of the same A */
   int64_t host_flushed; /* as *flushed, of entries that the host rounded */

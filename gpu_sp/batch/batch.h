@@ -112,6 +112,9 @@ int hone_device_batch_launch_definite(const hone_device_systems *s,
    Where a device has less, panels solve them. */
 size_t hone_device_batch_shared(const hone_device_systems *s);
 size_t hone_device_batch_shared_definite(const hone_device_systems *s);
+/* And those to solve systems of order n by panels, real and complex. */
+size_t hone_device_batch_panel_shared(int64_t n);
+size_t hone_device_batch_z_panel_shared(int64_t n);
 int hone_device_batch_sum_up(const hone_device_systems *s, void *stream);
 int hone_device_batch_launch_large(const hone_device_systems *s, void *stream);
 int hone_device_batch_plan(const hone_device_systems *s, hone_device_room *out);
@@ -123,6 +126,10 @@ int hone_device_batch_z_plan(const hone_device_systems *s,
 /* Memory and streams for portions, on one device or on several. While one
    portion is on a device, the next is filled. */
 typedef struct hone_device_batch hone_device_batch;
+
+/* Returns the largest order of systems, whose entries have so many parts, that
+   the current device can solve; 0: none. */
+int64_t hone_device_batch_up_to(int parts);
 
 enum {
   HONE_DEVICE_BATCH_SLOTS = 3,   /* of each device */

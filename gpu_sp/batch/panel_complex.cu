@@ -26,6 +26,12 @@ int hone_device_batch_z_plan(const hone_device_systems *s,
   return CALL(with_shape(s->n, planner{s->n, out}));
 }
 
+size_t hone_device_batch_z_panel_shared(int64_t n) {
+  size_t bytes = 0;
+  (void)with_shape(n, panel_bytes_of{&bytes});
+  return bytes;
+}
+
 int hone_device_batch_z_launch_large(const hone_device_systems *s,
                                      void *stream) {
   return CALL(with_shape(s->n, launcher{s, static_cast<cudaStream_t>(stream)}));

@@ -140,6 +140,15 @@ struct planner {
   }
 };
 
+/* Tells the bytes of shared memory. */
+struct panel_bytes_of {
+  size_t *bytes;
+  template <class S, int BLOCKS> cudaError_t of() const {
+    *bytes = panel_bytes<S>::ALL;
+    return cudaSuccess;
+  }
+};
+
 struct launcher {
   const hone_device_systems *systems;
   cudaStream_t stream;

@@ -183,7 +183,8 @@ bool is_alive(const hone_device_batch *c) {
 }
 
 /* Takes what is kept out of its place, if it serves 'like'; NULL: anything.
-   What other devices have is freed: the last call's is kept. */
+   What other devices have, or what is too small, is freed: the last call's is
+   kept. */
 hone_device_batch *take(const hone_device_batch *like) {
   hone_device_batch *c = nullptr, *other = nullptr;
   if (pthread_mutex_trylock(&lock) != 0)
@@ -192,16 +193,12 @@ hone_device_batch *take(const hone_device_batch *like) {
       !(like && has_same_devices(kept, like) && kept->process == getpid()) &&
       !is_alive(kept))
     kept = nullptr; /* it is another process's, or gone */
-  if (kept != nullptr && like != nullptr && !has_same_devices(kept, like)) {
-    other = kept;
-    kept = nullptr;
-  }
-  if (kept != nullptr &&
-      (like == nullptr || (kept->in_bytes >= like->in_bytes &&
-                           kept->out_bytes >= like->out_bytes))) {
-    c = kept;
-    kept = nullptr;
-  }
+  const bool serves = kept != nullptr &&
+                      (like == nullptr || (has_same_devices(kept, like) &&
+                                           kept->in_bytes >= like->in_bytes &&
+                                           kept->out_bytes >= like->out_bytes));
+  (serves ? c : other) = kept;
+  kept = nullptr;
   (void)pthread_mutex_unlock(&lock);
   if (other != nullptr)
     destroy(other);
@@ -306,7 +303,10 @@ static int make_work(hone_device_batch *self, int slot, size_t bytes) {
   own->work_bytes = 0;
   if (old != nullptr)
     TRY_CUDA(cudaFree(old));
-  if (st == HONE_OK && bytes > work_limit(self))
+  const int64_t held = device_bytes_of(self, slot % self->devices);
+  if (st == HONE_OK &&
+      (bytes > work_limit(self) ||
+       (self->limit > 0 && static_cast<int64_t>(bytes) > self->limit - held)))
     st = HONE_NO_MEMORY;
   TRY(CREATE(&own->work, cudaMalloc(&own->work, bytes)));
   own->work_bytes = st == HONE_OK ? bytes : 0;
@@ -341,14 +341,30 @@ static int launch_panels(hone_device_batch *self, int slot,
   return st;
 }
 
+/* Returns the bytes of shared memory that a thread block can have. */
+static size_t shared_here() {
+  int device = 0, most = 0;
+  const bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                             device) == cudaSuccess;
+  return known ? static_cast<size_t>(most) : SIZE_MAX;
+}
+
+int64_t hone_device_batch_up_to(int parts) {
+  const size_t most = shared_here();
+  int64_t n = HONE_DEVICE_BATCH_UP_TO;
+  while (n >= HONE_DEVICE_BATCH_Z_INVERSE_UP_TO &&
+         (parts == 1 ? hone_device_batch_panel_shared(n)
+                     : hone_device_batch_z_panel_shared(n)) > most)
+    n /= 2;
+  return n >= HONE_DEVICE_BATCH_Z_INVERSE_UP_TO ? n : 0;
+}
+
 /* Do panels solve these systems on the current device? */
 static bool by_panels(const hone_device_systems *systems) {
-  int device = 0, most = 0;
   return hone_device_batch_by_panels(systems) ||
-         (cudaGetDevice(&device) == cudaSuccess &&
-          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                 device) == cudaSuccess &&
-          hone_device_batch_shared(systems) > static_cast<size_t>(most));
+         hone_device_batch_shared(systems) > shared_here();
 }
 
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,

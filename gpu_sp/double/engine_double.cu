@@ -209,7 +209,8 @@ int create(void **self, const hone_engine_config *config) {
   const hone_cuda_current current;
   const int wanted = config->choices.devices, here = current.ordinal();
   int st = create_on(here, self, config);
-  if (st == HONE_NO_MEMORY && hone_cuda_release_all_kept() > 0)
+  if (st == HONE_NO_MEMORY &&
+      hone_cuda_release_all_kept() + hone_device_batch_release() > 0)
     st = create_on(here, self, config);
   const int count = wanted == 0 ? 1 : hone_cuda_devices(wanted);
   const int present = hone_cuda_devices(0);
@@ -281,8 +282,11 @@ int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   TRY_CUDA(cudaMemcpyAsync(&r->info, e->info, sizeof r->info,
                            cudaMemcpyDeviceToHost, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
-  if (st != HONE_OK)
+  if (st != HONE_OK) { /* the device may be reading A still */
+    (void)cudaStreamSynchronize(c->feed);
+    (void)cudaStreamSynchronize(c->work);
     return st;
+  }
   if (r->info < 0)
     return HONE_INTERNAL;
   if (r->info > 0)

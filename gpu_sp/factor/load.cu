@@ -197,15 +197,18 @@ int begin_feed(hone_cuda *c, const hone_dense *a) {
 
 int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
                          const hone_scaling *scaling) {
-  /* A pointer that is equal may hold another matrix: only the factorization
-     that follows one of A unseen finds A there. */
+  /* A pointer that is equal may hold another matrix, which another engine had
+     first: only the factorization that follows one of A unseen finds A there.
+   */
   const bool again = c->uninspected && hone_cuda_has_all_of_a(c) &&
-                     c->source == a->a && scaling != nullptr;
+                     c->source == a->a && c->serial == a->serial &&
+                     scaling != nullptr;
   int st = hone_cuda_load_clear(c);
   c->uninspected = scaling == nullptr && st == HONE_OK;
   c->reused = again;
   c->arriving = false;
   c->scaled = scaling != nullptr && scaling->used;
+  c->serial = a->serial;
   if (!again)
     TRY(begin_feed(c, a));
   if (c->scaled)

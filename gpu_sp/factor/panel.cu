@@ -17,7 +17,7 @@
    Rows do not move while the panel is being factored; they are written back in
    their new order at the end. Read next: tournament.h for levels 1 and 2,
    tall_panel.cu for panels of more rows, steps.cu for what follows a panel. */
-#include "gpu_sp/factor/tournament.h"
+#include "gpu_sp/factor/panel_shape.h"
 
 namespace {
 
@@ -389,52 +389,10 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
   write_rows(args, s, place, first_row);
 }
 
-/* How a panel of m rows is divided among thread blocks. Few thread blocks leave
-   the other multiprocessors to other kernels; many rows in each take longer to
-   update. */
-struct panel_shape {
-  int rows, blocks;
-  int merged_blocks, scratch_at; /* see panel_args */
-  size_t shared;                 /* bytes */
-};
-
-/* *bytes = the dynamic shared memory that a kernel may ask for. */
-cudaError_t shared_limit(size_t *bytes) {
-  int device = 0, most = 0;
-  cudaError_t e = cudaGetDevice(&device);
-  if (e == cudaSuccess)
-    e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                               device);
-  *bytes = (size_t)most - sizeof(shared_state) - 8 * HONE_PANEL * sizeof(int);
-  return e;
-}
-
-/* Returns the rows of a thread block, where a panel has m: the least while the
-   thread blocks send no more candidates than GROUP with real entries do. */
-int rows_of_block(int64_t m, bool few) {
-  const int64_t blocks = few ? (int64_t)FEW_BLOCKS : (int64_t)MAX_BLOCKS;
-  if (m <= (int64_t)GROUP * WARP_ROWS * HONE_PARTS)
-    return WARP_ROWS;
-  return m > blocks * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
-}
-
-/* most: the bytes of dynamic shared memory that a kernel may ask for. */
-void shape_of(int64_t m, int64_t w, bool few, size_t most, panel_shape *p) {
-  p->rows = rows_of_block(m, few);
-  p->blocks = (int)((m + p->rows - 1) / p->rows);
-  p->scratch_at = ((p->rows + 1) * HONE_PARTS * (int)w + 3) / 4 * 4;
-  const auto shared = [p](int blocks) {
-    const size_t wide = (size_t)(blocks * STEP) * sizeof(candidate_row);
-    const size_t u = HONE_PANEL * sizeof(column_of_u) + STEP * sizeof(row_of_a);
-    return (size_t)p->scratch_at * sizeof(float) + (wide > u ? wide : u);
-  };
-  p->merged_blocks = GROUP;
-  p->shared = shared(p->blocks < GROUP ? p->blocks : (int)GROUP);
-  if (p->blocks > GROUP && p->blocks <= MERGED_BLOCKS &&
-      shared(p->blocks) <= most) {
-    p->merged_blocks = MERGED_BLOCKS;
-    p->shared = shared(p->blocks);
-  }
+panel_kernel kernel_of(int rows) {
+  static const panel_kernel kernels[SIZES] = {factor_panel<1>, factor_panel<2>,
+                                              factor_panel<3>};
+  return kernels[rows / WARP_ROWS - 1];
 }
 
 } // namespace
@@ -448,11 +406,19 @@ int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows) {
 int hone_cuda_panel_blocks(int64_t rows, const hone_panel_room &room) {
   const int64_t parts = hone_cuda_panel_parts(rows, room.part_rows);
   const int64_t of_part = (rows + parts - 1) / parts;
-  const int each = rows_of_block(of_part, room.few_blocks);
+  const int each = rows_of_block(of_part, room.few_blocks, limits_here());
   return (int)((of_part + each - 1) / each);
 }
 
-int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
+int64_t hone_cuda_panel_rows() {
+  const panel_limits limits = limits_here();
+  int64_t most = 2 * HONE_PANEL; /* tall_panel.cu needs so many */
+  for (int size = 1; size <= SIZES; size++) {
+    const int64_t rows = (int64_t)limits.blocks[size - 1] * size * WARP_ROWS;
+    most = rows > most ? rows : most;
+  }
+  return most;
+}
 
 cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
                             int *zero_pivot, const hone_panel_room &room,
@@ -461,11 +427,9 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   if (hone_cuda_panel_parts(rows, room.part_rows) > 1)
     return hone_cuda_tall_panel(panel, moves, zero_pivot, room, stream);
   panel_shape shape = {};
-  size_t most = 0;
-  cudaError_t e = shared_limit(&most);
-  if (e != cudaSuccess)
-    return e;
-  shape_of(rows, panel.w, room.few_blocks, most, &shape);
+  const panel_limits limits = limits_here();
+  shape_of(rows, panel.w, rows_of_block(rows, room.few_blocks, limits),
+           limits.shared, &shape);
   panel_args args = {};
   args.f = panel.f.f + k * panel.f.ld + HONE_PARTS * k;
   args.ld = panel.f.ld;
@@ -480,13 +444,11 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   args.moves = moves;
   args.zero_pivot = zero_pivot;
   args.work = static_cast<panel_work *>(room.memory);
-  auto kernel = factor_panel<1>;
-  if (shape.rows > WARP_ROWS)
-    kernel = shape.rows > 2 * WARP_ROWS ? factor_panel<3> : factor_panel<2>;
+  const panel_kernel kernel = kernel_of(shape.rows);
   /* A kernel has one limit for all threads of the process: it is the same for
      every panel, as the launch of another thread may come in between. */
-  e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           (int)most);
+  const cudaError_t e = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)limits.shared);
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH_COOPERATIVE(kernel, shape.blocks, THREADS, shape.shared, stream,

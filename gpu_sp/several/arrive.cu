@@ -153,7 +153,9 @@ void hone_several_set_parts(hone_several *s, const hone_choices *choices,
 int hone_several_begin(hone_several *s, const hone_dense *a,
                        const hone_scaling *scaling) {
   int st = start(s, a, scaling);
-  const bool there = s->share[0].c->reused;
+  bool there = true;
+  for (int d = 0; d < s->count; d++)
+    there = there && s->share[d].c->reused;
   s->loaded = 0;
   s->kept = there ? 0 : s->first[s->parts - 1];
   TRY(load_part(s, a, scaling));

@@ -447,7 +447,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int64_t number = taken >= blocks ? taken - blocks : taken;
   const bool forward = second ? plan.forward[1] : plan.forward[0];
   const double *__restrict__ inv = second ? plan.inverse[1] : plan.inverse[0];
-  const int mine = K == 1 ? 0 : group; // one column is one group
+  const int mine = group;
   const int64_t boxes = mine * blocks * (K * B), first = mine * K * ldv;
   long long *const box = (second ? plan.box[1] : plan.box[0]) + boxes;
   const int columns = plan.columns - mine * K;

@@ -73,6 +73,32 @@ cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
                      : wide<16>(trans, s, plan, sweeps);
 }
 
+// Returns the bytes of shared memory of a group's thread blocks.
+int bytes_of(int each) {
+  const int doubles = each == 1   ? Shared<1>::size
+                      : each == 2 ? Shared<2>::size
+                      : each == 4 ? Shared<4>::size
+                      : each == 8 ? WideShared<8>::size
+                                  : WideShared<16>::size;
+  return doubles * static_cast<int>(sizeof(double));
+}
+
+// Makes groups of one column where thread blocks cannot have as much shared
+// memory as several need.
+cudaError_t fit(hone_triangle_work *work, int *each) {
+  cudaError_t error = cudaSuccess;
+  if (work->shared == 0) {
+    int device = 0;
+    error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(
+          &work->shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  }
+  if (error == cudaSuccess && bytes_of(*each) > work->shared)
+    *each = 1;
+  return error;
+}
+
 // Takes the half of the workspace that is clear, and plans to clear the other.
 // Two words of tickets stand before the mailboxes.
 cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
@@ -104,11 +130,12 @@ cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
 cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
   Plan plan = {};
   plan.columns = static_cast<int>(s.v.k);
-  const int each = s.work->group > 0
-                       ? s.work->group
-                       : hone_cuda_triangle_group(s.t.n, plan.columns);
+  int each = s.work->group > 0 ? s.work->group
+                               : hone_cuda_triangle_group(s.t.n, plan.columns);
+  cudaError_t error = fit(s.work, &each);
   plan.groups = (plan.columns + each - 1) / each;
-  cudaError_t error = take_half(s, plan.groups * each, &plan);
+  if (error == cudaSuccess)
+    error = take_half(s, plan.groups * each, &plan);
   s.work->clean = false; // unless all goes well
   bool trans[2] = {};
   for (int i = 0; i < sweeps; i++) {

@@ -78,6 +78,7 @@ struct hone_triangle_work {
   int half;       /* the half that the next solve uses, 0 or 1 */
   int columns;    /* columns of the mailboxes that the other half used */
   unsigned ready; /* a bit for each kernel whose shared memory has been set */
+  int shared;     /* bytes that a thread block can have; 0: not asked yet */
   int group;      /* columns that go together: 1, 2, 4, 8 or 16; 0: as many as
                      were measured to be best */
 };
