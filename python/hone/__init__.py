@@ -29,7 +29,7 @@ from ._batch_solver import BatchSolver, factor_batch
 from ._device import DeviceArray
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
 from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
-from ._enums import Trans, status_text
+from ._enums import Trans, Triangle, status_text
 from ._errors import HoneBusyError, HoneCancelledError, HoneDeviceError
 from ._errors import HoneError
 from ._errors import HoneInternalError, HoneMemoryError, HoneOverflowError
@@ -77,6 +77,7 @@ __all__ = [
     "Status",
     "Structure",
     "Trans",
+    "Triangle",
     "__version__",
     "device_memory_needed",
     "factor",

@@ -23,15 +23,34 @@ REAL = np.dtype(np.float64)
 COMPLEX = np.dtype(np.complex128)
 
 
+def as_array(value: Any, name: str) -> NDArray[Any]:
+    """Returns value as an array of its own type, or a View of one on a
+    device; value itself if it is one already."""
+    if type(value) is np.ndarray or isinstance(value, View):
+        return value  # type: ignore[return-value]
+    array: NDArray[Any] = taken(value, name)
+    return array if isinstance(array, View) else _as_array(array, name)
+
+
+def is_own(a: Numbers, given: Any) -> bool:
+    """Was a certainly made of the array that was given by a conversion, so that
+    nobody else has it? An object may hand out its own array."""
+    return type(given) is np.ndarray and a is not given and a.base is None
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Have the arrays memory in common, as far as the host can tell?"""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return False
+    return np.may_share_memory(a, b) and np.shares_memory(a, b)
+
+
 def as_numbers(value: Any, name: str) -> Numbers:
     """Returns value as an array of aligned native numbers, REAL or COMPLEX;
     value itself if it is one already, and a View of an array on a device."""
-    array: NDArray[Any] = value
-    if type(value) is not np.ndarray:
-        array = taken(value, name)
-        if isinstance(array, View):
-            return array
-        array = _as_array(array, name)
+    array = as_array(value, name)
+    if isinstance(array, View):
+        return array
     dtype = array.dtype
     if (dtype == REAL or dtype == COMPLEX) and array.flags.aligned:
         return array
@@ -65,6 +84,16 @@ def _check_held(array: NDArray[Any], name: str) -> None:
             )
 
 
+def _has_masked(value: Any) -> bool:
+    """Has a list, or one of the lists in it, an array with masked entries?
+    Those that begin with a number are taken for lists of numbers."""
+    if isinstance(value, (list, tuple)):
+        if value and isinstance(value[0], (int, float, complex)):
+            return False
+        return any(_has_masked(each) for each in value)
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
+
+
 def _as_array(value: Any, name: str) -> NDArray[Any]:
     """Returns a plain array of whatever NumPy can make one of."""
     if isinstance(value, np.ma.MaskedArray):
@@ -74,6 +103,8 @@ def _as_array(value: Any, name: str) -> NDArray[Any]:
                 "and columns they are in"
             )
         return np.asarray(value.data)
+    if isinstance(value, (list, tuple)) and _has_masked(value):
+        raise bad_value(f"{name} has masked entries in it: fill them")
     if hasattr(value, "tocsr") or hasattr(value, "todense"):
         raise bad_type(
             f"{name} is sparse: hone solves dense systems; use toarray() if "

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -53,16 +53,17 @@ def _kept(a: Numbers, kind: str) -> Numbers:
 
 
 def assumed(
-    a: Numbers, assume_a: Any, lower: bool
-) -> tuple[Numbers, Optional[str]]:
+    a: Numbers, assume_a: Any, lower: bool, stacked: bool
+) -> tuple[Numbers, dict[str, str]]:
     """Returns a, or a copy that has only the entries that count, and the
-    structure that the library is told."""
+    options that tell the library the rest: of a system that is in no stack it
+    reads one triangle itself."""
     if not isinstance(assume_a, str) or assume_a not in _KINDS:
         names = ", ".join(repr(each) for each in _KINDS)
         raise bad_value(f"assume_a={assume_a!r}: it must be one of {names}")
     kind = _KINDS[assume_a]
     if kind == "general":
-        return a, "general"
+        return a, {"structure": "general"}
     if isinstance(a, View):
         raise bad_type(
             f"assume_a={assume_a!r} needs an A in host memory: on a device all "
@@ -70,6 +71,10 @@ def assumed(
         )
     if kind in ("symmetric", "hermitian", "definite"):
         conjugate = a.dtype == COMPLEX and kind != "symmetric"
-        structure = "spd" if kind == "definite" else None
-        return _mirrored(a, lower, conjugate), structure
-    return _kept(a, kind), None
+        said = {"structure": "spd"} if kind == "definite" else {}
+        if stacked:
+            return _mirrored(a, lower, conjugate), said
+        part = "lower" if lower else "upper"
+        said["triangle"] = part if conjugate else part + "_symmetric"
+        return a, said
+    return _kept(a, kind), {}

@@ -47,8 +47,9 @@ class Solved(NamedTuple):
 
 def serves(stack: Stack, options: Any) -> bool:
     """Is one call for all systems the same as one for each? With a deadline it
-    is not."""
-    return math.prod(stack.reports) >= 2 and not options.get("deadline_s")
+    is not, and it takes whole matrices."""
+    alone = options.get("deadline_s") or options.get("triangle")
+    return math.prod(stack.reports) >= 2 and not alone
 
 
 # ---- Arrays
@@ -246,7 +247,9 @@ def run(
     if watch is None:
         return call.solved(function(*call.arguments(c)))
     c.progress = watch.callback
-    return call.solved(watch.run(function, *call.arguments(c)))
+    status = watch.run(function, *call.arguments(c))
+    watch.check()
+    return call.solved(status)
 
 
 def run_stack(

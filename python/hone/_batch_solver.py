@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _abi, _options
-from ._arrays import COMPLEX, Dtype, Numbers, as_numbers
+from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, is_own
 from ._batch import BatchResult, Call, Results, turned, without_copies
 from ._enums import Status
 from ._errors import REFUSED, bad_type, error_of
@@ -97,7 +97,7 @@ class BatchSolver(Kept):
         axes = a.ndim - 2
         if dtype is not None and a.dtype != dtype:
             return without_copies(a, axes, lambda v: v.astype(dtype))
-        if copy and (a is A or a.base is not None):
+        if copy and not is_own(a, A):
             return without_copies(a, axes, lambda v: np.array(v, order="K"))
         return a
 
@@ -139,15 +139,22 @@ class BatchSolver(Kept):
 
     def _factor(self, call: Call) -> None:
         call.batch.determinants = 1 if self._determinants else 0
-        status = self._use(
-            self._calls.factor, call.matrices, self._watch, *call.arguments()
-        )
-        self._report = call.report()
-        if status in REFUSED:
-            raise error_of(status, self._report)
         n = call.batch.n
-        self._shape: Index = (*call.results.shape, n, n)
-        self._results = call.results
+        with self._alone():
+            status = self._use(
+                self._calls.factor,
+                call.matrices,
+                self._watch,
+                *call.arguments(),
+            )
+            report = self._report = call.report()
+            if status not in REFUSED:
+                self._shape: Index = (*call.results.shape, n, n)
+                self._results = call.results
+            if self._watch is not None:
+                self._watch.check()
+        if status in REFUSED:
+            raise error_of(status, report)
 
     def solve(
         self,
@@ -168,25 +175,30 @@ class BatchSolver(Kept):
         are deadline_s and progress where they are None. A matrix that cannot be
         factored gives its systems its status in every solve.
         """
-        matrices = np.broadcast_to(np.zeros((), self._dtype), self._shape)
-        stack = stack_of(matrices, _at_home(b, "b"), vectors)
-        one_call = turned(stack)
-        call = Call(one_call.a.shape[:-2], self.n, self._dtype)
-        call.put_columns(one_call.b)
+        columns = _at_home(b, "b")
         c = _options.make({"deadline_s": deadline_s, "progress": progress})
         watch = self._watch if progress is None else Watch(progress)
         if watch is not None:
             c.progress = watch.callback
-        status = self._use(
-            self._calls.solve, None, watch, *call.arguments(c)
-        )
-        solved = call.solved(status)
-        self._report = solved.report
+        with self._alone():
+            shape = self._shape
+            matrices = np.broadcast_to(np.zeros((), self._dtype), shape)
+            stack = stack_of(matrices, columns, vectors)
+            one_call = turned(stack)
+            call = Call(one_call.a.shape[:-2], shape[-1], self._dtype)
+            call.put_columns(one_call.b)
+            status = self._use(
+                self._calls.solve, None, watch, *call.arguments(c)
+            )
+            solved = call.solved(status)
+            self._report = solved.report
+            if watch is not None:
+                watch.check()
         if status in REFUSED:
             raise error_of(status, solved.report)
         x = one_call.back(solved.x)
         x = np.ascontiguousarray(x[..., 0]) if stack.vector else x
-        return BatchResult(x, solved.results.reshape(self._shape[:-2]))
+        return BatchResult(x, solved.results.reshape(shape[:-2]))
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"

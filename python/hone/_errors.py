@@ -137,8 +137,10 @@ def error_of(
     return kind(describe(status, report) + hint, known, report)
 
 
-def bad_value(message: str) -> HoneValueError:
-    return HoneValueError(message, Status.BAD_SIZE)
+def bad_value(
+    message: str, status: Status = Status.BAD_SIZE
+) -> HoneValueError:
+    return HoneValueError(message, status)
 
 
 def bad_type(message: str) -> HoneTypeError:

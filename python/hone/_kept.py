@@ -7,9 +7,10 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import contextmanager
 from ctypes import byref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from ._enums import Status
 from ._errors import REFUSED, HoneBusyError, HoneValueError
@@ -45,11 +46,9 @@ class Kept:
     def closed(self) -> bool:
         return not self._handle
 
-    def _use(
-        self, call: Any, a: Any, watch: Optional[Watch], *arguments: Any
-    ) -> int:
-        """Calls call(handle, *arguments) while no other call runs. a is what it
-        borrows, if anything."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other call uses the solver."""
         self._not_from_within()
         with self._lock_here():
             if not self._handle:
@@ -57,20 +56,29 @@ class Kept:
                     "the solver is closed", Status.NOT_FACTORED
                 )
             self._owner = threading.get_ident()
-            before = self._a
-            if a is not None:
-                self._a = a, before  # keeps both during the call
-            status: int = Status.OK
             try:
-                if watch is not None:
-                    status = watch.run(call, self._handle, *arguments)
-                else:
-                    status = call(self._handle, *arguments)
-                return status
+                yield
             finally:
-                if a is not None:
-                    self._a = before if status in REFUSED else a
                 self._owner = 0
+
+    def _use(
+        self, call: Any, a: Any, watch: Optional[Watch], *arguments: Any
+    ) -> int:
+        """Calls call(handle, *arguments), within _alone. a is what it borrows,
+        if anything. What interrupted it is raised by watch.check."""
+        before = self._a
+        if a is not None:
+            self._a = a, before  # keeps both during the call
+        status: int = Status.OK
+        try:
+            if watch is not None:
+                status = watch.run(call, self._handle, *arguments)
+            else:
+                status = call(self._handle, *arguments)
+            return status
+        finally:
+            if a is not None:
+                self._a = before if status in REFUSED else a
 
     def _lock_here(self) -> threading.Lock:
         """Returns the lock, a new one in the child of a fork, where the thread

@@ -15,6 +15,7 @@ import numpy as np
 from . import _abi
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal
 from ._enums import Factor, Pivoting, Residuals, Status, Structure, Trans
+from ._enums import Triangle
 from ._errors import bad_type, bad_value
 
 
@@ -44,6 +45,7 @@ class Options(TypedDict, total=False):
     factor_precision: Union[Factor, str, None]
     criterion: Union[Criterion, str, None]
     structure: Union[Structure, str, None]
+    triangle: Union[Triangle, str, None]
     arithmetic: Union[Arithmetic, str, None]
     pivoting: Union[Pivoting, str, None]
     residuals: Union[Residuals, str, None]
@@ -66,6 +68,7 @@ _CHOICES: dict[str, type[IntEnum]] = {
     "factor_precision": Factor,
     "criterion": Criterion,
     "structure": Structure,
+    "triangle": Triangle,
     "arithmetic": Arithmetic,
     "pivoting": Pivoting,
     "residuals": Residuals,
@@ -103,6 +106,11 @@ def _choice(name: str, value: Any) -> int:
         return int(value)
     choices = ", ".join(repr(each.lower()) for each in members)
     raise bad_value(f"{name}={value!r}: it must be one of {choices}")
+
+
+def same(name: str, given: Any, value: str) -> bool:
+    """Do both mean the same choice?"""
+    return _choice(name, given) == _choice(name, value)
 
 
 def whole(name: str, value: Any, bits: int) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from ctypes import byref
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union
@@ -12,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _abi, _options
-from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, as_numbers
+from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_array, as_matrix
+from ._arrays import as_numbers, overlap
 from ._assumed import assumed
 from ._batch import rounded, serves, solve_at_once, solve_there
-from ._device import AnyArray, OnDevice, taken
+from ._device import AnyArray, OnDevice
+from ._enums import Status
 from ._errors import bad_type, bad_value
 from ._options import Way, hint
 from ._report import Report
@@ -50,6 +53,7 @@ def _solve_one(
     c = _options.make(asked.options)
     c.layout = layout
     v = Vectors(b, n, a.dtype, x0, out, asked.error_bounds)
+    v.refuse_matrix(A)
     v.put_in(c, asked.way)
     call = lib.hone_z_solve if a.dtype == COMPLEX else lib.hone_solve
     watch = watch_for(asked.options.get("progress"), n)
@@ -61,6 +65,7 @@ def _solve_one(
     else:
         c.progress = watch.callback
         status = watch.run(call, *arguments)
+        watch.check()
     report = v.report(status)
     return v.answer(report, hint(status, asked.options), asked.narrow), report
 
@@ -70,26 +75,37 @@ def _solve_many(
 ) -> tuple[Numbers, Any, Optional[Poor]]:
     """Returns x, of the shape of stack.b, its reports if they are wanted or
     made, and the weak ones of them."""
-    one = partial(_solve_one, asked)
+    end = time.monotonic() + (asked.options.get("deadline_s") or 0.0)
+
+    def one(*arguments: Any) -> tuple[Numbers, Report]:
+        """Solves with one matrix, in the time that is left for all."""
+        now = asked
+        if asked.options.get("deadline_s"):
+            left = max(end - time.monotonic(), 1e-9)  # 0 would be no deadline
+            now = asked._replace(options={**asked.options, "deadline_s": left})
+        return _solve_one(now, *arguments)
+
     plain = x0 is None and not asked.error_bounds and not with_report
     if plain and serves(stack, asked.options):
         given = {k: v for k, v in asked.options.items() if k != "progress"}
-        one = partial(_solve_one, asked._replace(options=given))
-        x, poor = solve_at_once(stack, asked.options, asked.way, one, weak)
+        again = partial(_solve_one, asked._replace(options=given))
+        x, poor = solve_at_once(stack, asked.options, asked.way, again, weak)
         if asked.narrow is not None:
-            x = rounded(x, stack, one, asked.narrow)
+            x = rounded(x, stack, again, asked.narrow)
         return x, None, poor
     first = None if x0 is None else as_numbers(x0, "x0")
     x, reports = solve_stack(stack, one, first, asked.narrow or stack.dtype)
     return x, reports, poor_among(reports)
 
 
-def _may_take(b: Any, a: Numbers) -> bool:
-    """May x take the place of b?"""
+def _may_take(b: Any, a: Numbers, x0: Any) -> bool:
+    """May x take the place of b? It is a permission: where b is a part of
+    another array, it does not."""
     if isinstance(b, View):
         own = b.ndim <= 2 and b.writeable
     else:
         own = type(b) is np.ndarray and b.ndim <= 2 and b.flags.writeable
+        own = own and not overlap(b, a) and (b is x0 or not overlap(b, x0))
     return own and b.dtype == (COMPLEX if a.dtype == COMPLEX else REAL)
 
 
@@ -229,31 +245,35 @@ def solve(
     """
     del overwrite_a
     check_weak(weak)
-    narrow = narrow_type(A, b) if out is None else None
-    a, side = as_numbers(A, "A"), taken(b, "b")
+    A, side = as_array(A, "A"), as_array(b, "b")
+    narrow = narrow_type(A, side) if out is None else None
+    a = as_numbers(A, "A")
     given: Any = dict(options)
+    stacked = a.ndim > 2 or side.ndim > 2
     if assume_a is not None:
-        a, structure = assumed(a, assume_a, lower)
-        if structure is not None and given.setdefault(
-            "structure", structure
-        ) not in (structure, None):
-            raise bad_value("structure and assume_a say two things of A")
+        a, said = assumed(a, assume_a, lower, stacked)
+        for name, value in said.items():
+            own = given.get(name)
+            if own is not None and not _options.same(name, own, value):
+                raise bad_value(f"{name} and assume_a say two things of A")
+            given[name] = value
     asked = _Asked(_options.way(trans), error_bounds, given, narrow)
     report: Any
-    dimensions = side.ndim if isinstance(side, View) else np.ndim(side)
-    if a.ndim > 2 or dimensions > 2:
+    if stacked:
         stack = stack_of(a, as_numbers(side, "b"))
         if isinstance(stack.a, View) or isinstance(stack.b, View):
             _check_at_once(x0, out, error_bounds, return_report)
             x, poor = solve_there(stack, given, asked.way, weak)
             tell(x, poor, weak)
             return x
+        if overlap(out, stack.a):
+            raise bad_value("out overlaps A", Status.BAD_OVERLAP)
         x, report, poor = _solve_many(asked, stack, x0, weak, return_report)
         x = x[..., 0] if stack.vector else x
         x = x if out is None else put_out(x, stack, out)
     else:
         takes = out is None and overwrite_b and narrow is None
-        if takes and _may_take(side, a):
+        if takes and _may_take(side, a, x0):
             out = side
         x, report = _solve_one(asked, a, side, x0, out)
         poor = poor_among(report)

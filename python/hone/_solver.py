@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _abi, _options
-from ._arrays import COMPLEX, Dtype, Numbers, as_matrix, in_layout
-from ._arrays import layout_of
+from ._arrays import COMPLEX, Dtype, Numbers, as_array, as_matrix
+from ._arrays import in_layout, is_own, layout_of
 from ._device import AnyArray, OnDevice
 from ._enums import Layout, Status
-from ._errors import bad_type, bad_value, error_of
+from ._errors import REFUSED, bad_type, bad_value, error_of
 from ._kept import Kept
 from ._options import Way, hint
 from ._report import NO_COLUMNS, Report
@@ -57,7 +57,8 @@ class Solver(Kept):
     def __init__(
         self, A: AnyArray, *, copy: bool = False, **options: Unpack[Options]
     ) -> None:
-        self._narrow = narrow_type(A)
+        A = as_array(A, "A")
+        self._narrow: Optional[Dtype] = None
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
         self._dtype: Dtype = a.dtype
@@ -72,7 +73,7 @@ class Solver(Kept):
         if status != Status.OK:
             raise error_of(status, None, hint(status, options))
         try:
-            self._factor(self._calls.factor, a, lda)
+            self._factor(self._calls.factor, a, lda, narrow_type(A))
         except BaseException:
             self.close()
             raise
@@ -86,7 +87,7 @@ class Solver(Kept):
             a = copied(a, "A") if copy else a
             layout, ld = layout_of(a)
             return a, layout, ld
-        if copy and (a is A or a.base is not None):
+        if copy and not is_own(a, A):
             return as_matrix(np.array(a, order="K", copy=True))
         return a, layout, lda
 
@@ -113,7 +114,7 @@ class Solver(Kept):
 
     def _replace(self, call: Any, A: AnyArray, copy: bool) -> Self:
         to = COMPLEX if self._dtype == COMPLEX else None
-        self._narrow = narrow_type(A)
+        A = as_array(A, "A")
         a, layout, lda = self._take(A, copy, to)
         if a.dtype != self._dtype and self._dtype == COMPLEX:
             raise bad_type(
@@ -128,14 +129,24 @@ class Solver(Kept):
         if a.shape[0] != self._n:
             raise bad_value(f"A has order {a.shape[0]}, the solver {self._n}")
         a, lda = in_layout(a, layout, lda, self._layout)
-        self._factor(call, a, lda)
+        narrow = narrow_type(A)
+        if narrow is not None and to is not None:
+            narrow = np.result_type(narrow, np.complex64)
+        self._factor(call, a, lda, narrow)
         return self
 
-    def _factor(self, call: Any, a: Numbers, lda: int) -> None:
+    def _factor(
+        self, call: Any, a: Numbers, lda: int, narrow: Optional[Dtype]
+    ) -> None:
         c_report = _abi.new_report()
         matrix = address(a), lda, byref(c_report)
-        status = self._use(call, a, self._watch, *matrix)
-        report = self._report = Report(c_report, NO_COLUMNS)
+        with self._alone():
+            status = self._use(call, a, self._watch, *matrix)
+            report = self._report = Report(c_report, NO_COLUMNS)
+            if status not in REFUSED:
+                self._narrow = narrow
+            if self._watch is not None:
+                self._watch.check()
         if status < 0:
             raise error_of(status, report)
 
@@ -213,28 +224,24 @@ class Solver(Kept):
         and so are deadline_s and progress where they are None."""
         check_weak(weak)
         way = _options.way(trans)
+        b = as_array(b, "b")
         v = Vectors(b, self._n, self._dtype, x0, out, error_bounds)
         c = _options.make({"deadline_s": deadline_s, "progress": progress})
         v.put_in(c, way)
         watch = self._watch if progress is None else Watch(progress)
         if watch is not None:
             c.progress = watch.callback
-        status = self._use(
-            self._calls.solve,
-            None,
-            watch,
-            v.nrhs,
-            address(v.b),
-            v.ldb,
-            address(v.x),
-            v.ldx,
-            byref(c),
-            byref(v.c_report),
-        )
-        report = self._report = v.report(status)
-        narrow = self._narrow and narrow_type(b)
-        if narrow:
-            narrow = np.result_type(self._narrow, narrow)
+        vectors = address(v.b), v.ldb, address(v.x), v.ldx
+        arguments = v.nrhs, *vectors, byref(c), byref(v.c_report)
+        with self._alone():
+            v.refuse_matrix(self._a)
+            status = self._use(self._calls.solve, None, watch, *arguments)
+            report = self._report = v.report(status)
+            narrow = self._narrow and narrow_type(b)
+            if narrow:
+                narrow = np.result_type(self._narrow, narrow)
+            if watch is not None:
+                watch.check()
         x = v.answer(report, "", narrow)
         tell(x, poor_among(report), weak)
         return (x, report) if return_report else x

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _abi
 from ._arrays import COMPLEX, Doubles, Dtype, Numbers, as_columns
-from ._arrays import as_numbers, parts_apart, place_for
+from ._arrays import as_numbers, overlap, parts_apart, place_for
 from ._device import AnyArray, taken, x_beside
 from ._driver import LEGACY_STREAM, wait_for_stream
 from ._enums import Status
@@ -92,6 +92,12 @@ class Vectors:
         if self.error_bounds is not None:
             options.error_bounds = address(self.error_bounds)
             options.ld_error_bounds = max(1, self.b.shape[0])
+
+    def refuse_matrix(self, a: Any) -> None:
+        """Refuses an A on which x would be written; the library sees only what
+        it writes itself."""
+        if self.x is not self.out and overlap(self.out, a):
+            raise bad_value("out overlaps A", Status.BAD_OVERLAP)
 
     def report(self, status: int) -> Report:
         if status < 0:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Stops a call if the caller's progress function says so or raises an
-exception, and on Ctrl-C, which Python alone would handle only after the library
-returns."""
+exception, and if a signal's handler raises one, as on Ctrl-C, which Python
+alone would handle only after the library returns."""
 
 from __future__ import annotations
 
@@ -43,38 +43,56 @@ class Watch:
                 bool(e.gmres),
             )
             return 1 if self.function(told) else 0
-        except BaseException as error:  # raised again by run
+        except BaseException as error:  # raised again by check
             self.raised = error
             return 1
 
-    def _interrupt(self, _number: int, _frame: Any) -> None:
-        self.interrupted = True
+    def _guarded(self, handler: Any) -> Any:
+        """Returns a signal handler that keeps what this one raises, and has
+        the call stop."""
+
+        def caught(number: int, frame: Any) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as error:  # raised again by check
+                self.raised = error
+                self.interrupted = True
+
+        return caught
 
     def run(self, function: Any, *arguments: Any) -> int:
-        """Calls function(*arguments). Raises the exception of the progress
-        function, or KeyboardInterrupt."""
+        """Calls function(*arguments) and returns its status. What the progress
+        function or a signal handler has raised is raised by check."""
         self.raised = None
         self.interrupted = False
-        # A signal handler that raises an exception may interrupt a callback
-        # before its first line, where nothing catches the exception. The
-        # handler therefore only sets a flag.
-        ours = (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if ours:
-            signal.signal(signal.SIGINT, self._interrupt)
+        # A signal handler that raises an exception, as that of Ctrl-C does, may
+        # interrupt a callback before its first line, where nothing catches the
+        # exception.
+        handlers = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    handlers[number] = handler, self._guarded(handler)
         try:
+            for number, (_, guarded) in handlers.items():
+                signal.signal(number, guarded)
             status: int = function(*arguments)
         finally:
-            if ours:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-        if self.raised is not None:
-            error, self.raised = self.raised, None
-            raise error
-        if self.interrupted:
-            raise KeyboardInterrupt
+            for number, (handler, guarded) in handlers.items():
+                if signal.getsignal(number) is guarded:
+                    signal.signal(number, handler)
         return status
+
+    def check(self) -> None:
+        """Raises what was raised during the last run."""
+        error, self.raised = self.raised, None
+        if error is None:
+            return
+        try:
+            raise error
+        finally:
+            del error  # its traceback refers to this frame
 
 
 def watch_for(function: Optional[ProgressFunction], n: int) -> Optional[Watch]:

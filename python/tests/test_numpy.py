@@ -234,6 +234,25 @@ class Assumed(unittest.TestCase):
             got = hone.solve(stack, self.b, assume_a="her", lower=lower)
             self.assertTrue(near(got[1], self.want(2 * whole)))
 
+    def test_the_option_for_one_triangle(self):
+        a = self.a
+        a[np.triu_indices(7, 1)] = np.nan
+        half = np.tril(a, -1)
+        whole = half + half.conj().T + np.diag(np.diag(a).real)
+        for form in (a, np.asfortranarray(a)):
+            got = hone.solve(form, self.b, triangle="lower")
+            self.assertTrue(near(got, self.want(whole)))
+            got = hone.factor(form, triangle=hone.Triangle.LOWER).solve(self.b)
+            self.assertTrue(near(got, self.want(whole)))
+        got = hone.solve(np.stack([a, 2 * a]), self.b, triangle="lower")
+        self.assertTrue(near(got[1], self.want(2 * whole)))
+        sides = np.stack([self.b[:, None], 3 * self.b[:, None]])
+        got = hone.solve(a, sides, assume_a="her", lower=True)
+        self.assertTrue(near(got[1, :, 0], 3 * self.want(whole)))
+        with self.assertRaisesRegex(ValueError, "column 3"):
+            a[5, 3] = np.nan
+            hone.solve(a, self.b, triangle="lower")
+
     def test_parts_that_count(self):
         a = self.a
         parts = {

@@ -183,9 +183,11 @@ class Interrupts(unittest.TestCase):
             stops.append(watch.callback(None, None))
             return 0
 
-        with self.assertRaises(KeyboardInterrupt):
-            watch.run(library)
+        self.assertEqual(watch.run(library), 0)
         self.assertEqual(stops, [0, 1])
+        with self.assertRaises(KeyboardInterrupt):
+            watch.check()
+        watch.check()  # raises it once
 
     def test_large_systems_are_solved(self):
         a, b, x = system(_watch.INTERRUPTIBLE_FROM)
