@@ -106,7 +106,7 @@ static void read_environment(void) {
   config.on = is_on(mode);
   config.log = is_set("HONE_LOG");
   config.crossover = (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, -1);
-  config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, 0);
+  config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, -1);
   config.kept_bytes = number("HONE_LAPACK_KEPT_MIB", INT64_MAX / mib, 0) * mib;
   config.factors = HONE_LAPACK_AUTO;
   if (factors != NULL && strcmp(factors, "keep") == 0)

@@ -38,7 +38,7 @@ static bool apart(const void *a, int64_t lda, int64_t columns_a, const void *b,
 }
 
 static int64_t columns_at(const hone_lapack_config *config, int64_t n) {
-  if (config->columns > 0)
+  if (config->columns >= 0)
     return config->columns;
   if (n < HONE_LAPACK_PAYS_FROM)
     return INT64_MAX;
@@ -58,8 +58,8 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
   if (hone_lapack_small(n) || !config->on || call->nrhs < 1)
     return false;
   return call->nrhs <= columns_at(config, n) && !hone_lapack_nested(f->at) &&
-         f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
-         call->ldb >= n && call->ldx >= n &&
+         !hone_lapack_other_width(f->at) && f->a != NULL && call->b != NULL &&
+         call->x != NULL && f->lda >= n && call->ldb >= n && call->ldx >= n &&
          apart(f->a, f->lda, n, call->b, call->ldb, call->nrhs, n) &&
          apart(f->a, f->lda, n, call->x, call->ldx, call->nrhs, n) &&
          (call->b == call->x || apart(call->b, call->ldb, call->nrhs, call->x,
@@ -328,7 +328,8 @@ bool hone_lapack_false_success(const hone_lapack_call *call, const void *iter,
 hone_entry *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
   if (hone_lapack_small(f->n) || !config->on || f->lda < f->n || f->a == NULL ||
-      !hone_lapack_may_keep(f) || hone_lapack_nested(f->at))
+      !hone_lapack_may_keep(f) || hone_lapack_nested(f->at) ||
+      hone_lapack_other_width(f->at))
     return NULL;
   return hone_lapack_copy(f, true);
 }

@@ -69,13 +69,12 @@ typedef union hone_lapack_integer {
 
 static inline hone_lapack_integer hone_lapack_make(hone_lapack_caller at,
                                                    int64_t v) {
-  hone_lapack_integer i = {.wide = 0};
+  hone_lapack_integer i = {.wide = v}; /* of either width */
   hone_lapack_put(at, &i, v);
   return i;
 }
 
 /* Configuration ----------------------------------------------------------- */
-
 /* Whether dgesv_ and dposv_ leave LAPACK's factors in A. */
 enum {
   HONE_LAPACK_AUTO = 0,   /* yes, except for callers known to discard them */
@@ -106,7 +105,7 @@ enum {
 typedef struct hone_lapack_config {
   bool on, log;
   int crossover;          /* smaller orders are passed on; -1: PAYS_FROM */
-  int columns;            /* most right-hand sides; 0: depends on n */
+  int columns;            /* most right-hand sides; -1: depends on n */
   int factors;            /* HONE_LAPACK_AUTO, ... */
   const char *discarding; /* modules that discard factors, "a:b", or NULL */
   int64_t kept_bytes;     /* limit for all copies of factored matrices */
@@ -164,9 +163,10 @@ bool hone_lapack_is_lapack(hone_lapack_caller at);
 const void *hone_lapack_module(hone_lapack_caller at);
 /* Returns its file's path; "" for the program. */
 const char *hone_lapack_module_path(hone_lapack_caller at);
-/* Returns the number of threads that the real library uses, or 0 if it cannot
-   be asked. */
+/* Returns how many threads the real library uses; 0: it cannot be asked. */
 int hone_lapack_real_threads(hone_lapack_caller at);
+/* Has it 64-bit integers under 32-bit names? Then all calls are passed on. */
+bool hone_lapack_other_width(hone_lapack_caller at);
 
 /* The library ------------------------------------------------------------- */
 

@@ -347,34 +347,44 @@ EXPORT(integer, LAPACKE(SCALAR(potrs)),
           integer lda, integer *ipiv, hone_entry *b, integer ldb,              \
           hone_entry *work, integer lwork)) {                                  \
     ENTER(WORK(NAME(sv)));                                                     \
-    const hone_lapacke_symmetric c = {at, of,   false, layout, uplo,           \
-                                      n,  nrhs, a,     lda,    ipiv,           \
-                                      b,  ldb,  work,  lwork};                 \
+    const hone_lapacke_symmetric c = {at,     of,   HONE_LAPACKE_SOLVE,        \
+                                      layout, uplo, n,                         \
+                                      nrhs,   a,    lda,                       \
+                                      ipiv,   b,    ldb,                       \
+                                      work,   lwork};                          \
     return (integer)hone_lapacke_symmetric_work(&c);                           \
   }                                                                            \
   EXPORT(integer, LAPACKE(NAME(sv)),                                           \
          (int layout, char uplo, integer n, integer nrhs, hone_entry *a,       \
           integer lda, integer *ipiv, hone_entry *b, integer ldb)) {           \
     ENTER(LAPACKE(NAME(sv)));                                                  \
-    const hone_lapacke_symmetric c = {                                         \
-        at, of, false, layout, uplo, n, nrhs, a, lda, ipiv, b, ldb, NULL, 0};  \
+    const hone_lapacke_symmetric c = {at,     of,   HONE_LAPACKE_SOLVE,        \
+                                      layout, uplo, n,                         \
+                                      nrhs,   a,    lda,                       \
+                                      ipiv,   b,    ldb,                       \
+                                      NULL,   0};                              \
     return (integer)hone_lapacke_symmetric_call(&c);                           \
   }                                                                            \
   EXPORT(integer, WORK(NAME(trf)),                                             \
          (int layout, char uplo, integer n, hone_entry *a, integer lda,        \
           integer *ipiv, hone_entry *work, integer lwork)) {                   \
     ENTER(WORK(NAME(trf)));                                                    \
-    const hone_lapacke_symmetric c = {at,   of, false, layout, uplo,           \
-                                      n,    -1, a,     lda,    ipiv,           \
-                                      NULL, 1,  work,  lwork};                 \
+    const hone_lapacke_symmetric c = {at,     of,   HONE_LAPACKE_FACTOR,       \
+                                      layout, uplo, n,                         \
+                                      0,      a,    lda,                       \
+                                      ipiv,   NULL, 1,                         \
+                                      work,   lwork};                          \
     return (integer)hone_lapacke_symmetric_work(&c);                           \
   }                                                                            \
   EXPORT(integer, LAPACKE(NAME(trf)),                                          \
          (int layout, char uplo, integer n, hone_entry *a, integer lda,        \
           integer *ipiv)) {                                                    \
     ENTER(LAPACKE(NAME(trf)));                                                 \
-    const hone_lapacke_symmetric c = {at, of,  false, layout, uplo, n,    -1,  \
-                                      a,  lda, ipiv,  NULL,   1,    NULL, 0};  \
+    const hone_lapacke_symmetric c = {at,     of,   HONE_LAPACKE_FACTOR,       \
+                                      layout, uplo, n,                         \
+                                      0,      a,    lda,                       \
+                                      ipiv,   NULL, 1,                         \
+                                      NULL,   0};                              \
     return (integer)hone_lapacke_symmetric_call(&c);                           \
   }                                                                            \
   EXPORT(integer, WORK(NAME(trs)),                                             \
@@ -395,8 +405,9 @@ EXPORT(integer, LAPACKE(SCALAR(potrs)),
 /* The arguments of dsytrs; a and ipiv are not written. */
 #define FACTORED(of)                                                           \
   {                                                                            \
-    at, of, true, layout, uplo, n, nrhs, (hone_entry *)(uintptr_t)a, lda,      \
-        (integer *)(uintptr_t)ipiv, b, ldb, NULL, 0                            \
+    at, of, HONE_LAPACKE_SOLVE_FACTORED, layout, uplo, n, nrhs,                \
+        (hone_entry *)(uintptr_t)a, lda, (integer *)(uintptr_t)ipiv, b, ldb,   \
+        NULL, 0                                                                \
   }
 
 SYMMETRIC_C(SY, HONE_LAPACK_SYMMETRIC)

@@ -118,8 +118,9 @@ static bool trial(hone_lapack_hidden *h) {
 /* Hides factors ----------------------------------------------------------- */
 
 /* Puts the diagonal into the array again. */
-static void restore_diagonal(const hone_lapack_hidden *h) {
-  hone_entry *a = h->f.a, *diagonal = h->diagonal;
+static void restore_diagonal(const hone_lapack_hidden *h,
+                             const hone_entry *diagonal) {
+  hone_entry *a = h->f.a;
   for (int64_t i = 0; i < h->f.n; i++)
     a[i + i * h->f.lda] = diagonal[i];
 }
@@ -142,12 +143,14 @@ static void tag_diagonal(const hone_lapack_hidden *h) {
   }
 }
 
-/* The imaginary part of a Hermitian matrix's diagonal counts as 0. */
-static void take_diagonal(const hone_lapack_hidden *h) {
+/* Copies it; the imaginary part of a Hermitian matrix's counts as 0. whole: as
+   it is. */
+static void take_diagonal(const hone_lapack_hidden *h, hone_entry *whole) {
   const hone_entry *a = h->f.a;
   hone_entry *diagonal = h->diagonal;
   for (int64_t i = 0; i < h->f.n; i++) {
     const hone_entry v = a[i + i * h->f.lda];
+    whole[i] = v;
     diagonal[i] = hone_lapack_conjugates(&h->f) ? hone_real(v) : v;
   }
 }
@@ -172,15 +175,17 @@ static hiding hidden(const hone_lapack_factors *f, bool at_once) {
   if (h == NULL)
     return NO_ROOM;
   h->threads = hone_lapack_real_threads(f->at);
-  if (hone_lapack_hidden_factor(h) == 0) {
-    take_diagonal(h);
+  hone_entry *whole = malloc((size_t)f->n * sizeof *whole);
+  if (whole != NULL && hone_lapack_hidden_factor(h) == 0) {
+    take_diagonal(h, whole);
     tag_diagonal(h);
     const hiding place = h->account.device ? HIDDEN_THERE : HIDDEN;
     if (trial(h))
       result = hone_lapack_hidden_put(h) ? place : NO_ROOM;
     if (!is_hidden(result))
-      restore_diagonal(h);
+      restore_diagonal(h, whole);
   }
+  free(whole);
   if (is_hidden(result))
     hone_lapack_no_exchanges(f);
   else
@@ -248,7 +253,8 @@ bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
   const char *why;
   if (too_small(f) || !hone_lapack_settings()->on || f->lda < f->n ||
       f->a == NULL || (hone_lapack_pivots(f) && f->ipiv == NULL) ||
-      hone_lapack_nested(f->at) || !hone_lapack_hides(f->at, &at_once))
+      hone_lapack_nested(f->at) || !hone_lapack_hides(f->at, &at_once) ||
+      hone_lapack_other_width(f->at))
     return false;
   const double start_ms = hone_lapack_now_ms();
   const bool done = hide(f, at_once, &why);
@@ -269,18 +275,20 @@ bool hone_lapack_hidden_driver(const hone_lapack_call *call, bool may_hide,
   const hone_lapack_factors *f = &call->f;
   bool at_once = false;
   *why = "";
-  if (too_small(f) || f->ipiv == NULL)
+  if (too_small(f) || f->ipiv == NULL || hone_lapack_other_width(f->at))
     return false;
   const bool hides = may_hide && hone_lapack_hides(f->at, &at_once);
   if (!(hides || hone_lapack_discards(f->at)) || !hide(f, at_once, why))
     return false;
-  if (hides) /* A holds their tag now, and if they are gone, x becomes NaN */
-    return hone_lapack_hidden_solve(call, 'N', info);
+  uint64_t tag;
+  memcpy(&tag, f->a, sizeof tag);
   const bool solved = hone_lapack_hidden_try(call, info);
+  if (solved && hides) /* dsytrs_ may follow */
+    return true;
   if (solved)
     hone_lapack_discard(f);
   else
     *why = "single refused, ";
-  hone_lapack_hidden_overwritten(f); /* frees the factors */
+  hone_lapack_hidden_drop(tag);
   return solved;
 }

@@ -79,6 +79,8 @@ void hone_lapack_hidden_add(hone_lapack_hidden *hidden, void *in_double,
                             void *exchanges);
 /* Notes that an array is about to get other contents. */
 void hone_lapack_hidden_overwritten(const hone_lapack_factors *f);
+/* Forgets the matrix with this tag, which no array has. */
+void hone_lapack_hidden_drop(uint64_t tag);
 /* Tells whether it has LAPACK's own factors, and where they are. */
 bool hone_lapack_hidden_double(hone_lapack_hidden *hidden, void **in_double,
                                void **exchanges);

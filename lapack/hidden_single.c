@@ -69,8 +69,11 @@ static void factor_symmetric(const hone_lapack_hidden *h,
                              hone_lapack_integer *info) {
   const hone_lapack_caller at = h->f.at;
   const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
-  hone_single_sytrf_fn *sytrf = (hone_single_sytrf_fn *)hone_lapack_must(
+  hone_single_sytrf_fn *sytrf = (hone_single_sytrf_fn *)hone_lapack_real(
       hermitian ? HONE_REAL_single_hetrf : HONE_REAL_single_sytrf, at);
+  *info = hone_lapack_make(at, -1);
+  if (sytrf == NULL)
+    return;
   const hone_lapack_integer asks = hone_lapack_make(at, -1);
   hone_single first = 0.0f;
   sytrf(&h->f.uplo, n, h->single, n, h->exchanges, &first, &asks, info, 1);
@@ -78,23 +81,24 @@ static void factor_symmetric(const hone_lapack_hidden *h,
       HONE_MAX((int64_t)1, (int64_t)hone_real((hone_entry)first));
   const hone_lapack_integer lwork = hone_lapack_make(at, size);
   hone_single *work = malloc((size_t)(size + h->f.n) * sizeof *work);
+  *info = hone_lapack_make(at, -1);
   if (work != NULL)
     sytrf(&h->f.uplo, n, h->single, n, h->exchanges, work, &lwork, info, 1);
-  else
-    *info = hone_lapack_make(at, -1);
   free(work);
 }
 
-/* Factors one triangle; returns INFO. */
+/* Factors one triangle; returns INFO, or -1 if the caller's LAPACK has no
+   routines for single precision. */
 static int64_t factor_triangle(const hone_lapack_hidden *h) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
-  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_integer info = hone_lapack_make(at, -1);
   hone_lapack_enter();
   if (h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_single_potrf_fn *potrf =
-        (hone_single_potrf_fn *)hone_lapack_must(HONE_REAL_single_potrf, at);
-    potrf(&h->f.uplo, &n, h->single, &n, &info, 1);
+        (hone_single_potrf_fn *)hone_lapack_real(HONE_REAL_single_potrf, at);
+    if (potrf != NULL)
+      potrf(&h->f.uplo, &n, h->single, &n, &info, 1);
   } else {
     factor_symmetric(h, &n, &info);
   }
@@ -161,17 +165,20 @@ int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden) {
 
 /* Solves for one right-hand side with Cholesky factors. OpenBLAS's spotrs_
    would take twice as long, where it treats one as if it were many. */
-static void solve_one(const hone_lapack_hidden *h, hone_single *v) {
+static int64_t solve_one(const hone_lapack_hidden *h, hone_single *v) {
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   const hone_lapack_integer one = hone_lapack_make(at, 1);
   const bool upper = h->f.uplo == 'U';
   hone_single_trsv_fn *trsv =
-      (hone_single_trsv_fn *)hone_lapack_must(HONE_REAL_single_trsv, at);
+      (hone_single_trsv_fn *)hone_lapack_real(HONE_REAL_single_trsv, at);
+  if (trsv == NULL)
+    return -1;
   hone_lapack_enter();
   trsv(&h->f.uplo, upper ? "C" : "N", "N", &n, h->single, &n, v, &one, 1, 1, 1);
   trsv(&h->f.uplo, upper ? "N" : "C", "N", &n, h->single, &n, v, &one, 1, 1, 1);
   hone_lapack_leave();
+  return 0;
 }
 
 /* Solves for many with the factors of a triangle; returns INFO. */
@@ -180,18 +187,20 @@ static int64_t solve_many(const hone_lapack_hidden *h, int64_t nrhs,
   const hone_lapack_caller at = h->f.at;
   const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
   const hone_lapack_integer columns = hone_lapack_make(at, nrhs);
-  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_integer info = hone_lapack_make(at, -1);
   hone_lapack_enter();
   if (h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_single_potrs_fn *potrs =
-        (hone_single_potrs_fn *)hone_lapack_must(HONE_REAL_single_potrs, at);
-    potrs(&h->f.uplo, &n, &columns, h->single, &n, v, &n, &info, 1);
+        (hone_single_potrs_fn *)hone_lapack_real(HONE_REAL_single_potrs, at);
+    if (potrs != NULL)
+      potrs(&h->f.uplo, &n, &columns, h->single, &n, v, &n, &info, 1);
   } else {
     const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
-    hone_single_sytrs_fn *sytrs = (hone_single_sytrs_fn *)hone_lapack_must(
+    hone_single_sytrs_fn *sytrs = (hone_single_sytrs_fn *)hone_lapack_real(
         hermitian ? HONE_REAL_single_hetrs : HONE_REAL_single_sytrs, at);
-    sytrs(&h->f.uplo, &n, &columns, h->single, &n, h->exchanges, v, &n, &info,
-          1);
+    if (sytrs != NULL)
+      sytrs(&h->f.uplo, &n, &columns, h->single, &n, h->exchanges, v, &n, &info,
+            1);
   }
   hone_lapack_leave();
   return hone_lapack_get(at, &info);
@@ -231,7 +240,7 @@ static int64_t solve_triangle(const hone_lapack_hidden *hidden, int64_t nrhs,
       w[i + k * n] = (hone_single)hone_times(scale[k], from[i]);
   }
   if (info == 0 && nrhs == 1 && hidden->f.kind == HONE_LAPACK_CHOLESKY)
-    solve_one(hidden, w);
+    info = solve_one(hidden, w);
   else if (info == 0)
     info = solve_many(hidden, nrhs, w);
   for (int64_t k = 0; k < nrhs && info == 0; k++) {
@@ -322,14 +331,16 @@ static int64_t rcond_triangle(const hone_lapack_hidden *h, double *rcond) {
   const bool room = work != NULL && iwork != NULL;
   if (room && h->f.kind == HONE_LAPACK_CHOLESKY) {
     hone_pocon_fn *pocon =
-        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_single_pocon, at);
-    pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
+        (hone_pocon_fn *)hone_lapack_real(HONE_REAL_single_pocon, at);
+    if (pocon != NULL)
+      pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
   } else if (room) {
     const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
-    hone_sycon_fn *sycon = (hone_sycon_fn *)hone_lapack_must(
+    hone_sycon_fn *sycon = (hone_sycon_fn *)hone_lapack_real(
         hermitian ? HONE_REAL_single_hecon : HONE_REAL_single_sycon, at);
-    sycon(&h->f.uplo, &n, h->single, &n, h->exchanges, &one, &found, work,
-          HONE_IWORK(iwork) & info, 1);
+    if (sycon != NULL)
+      sycon(&h->f.uplo, &n, h->single, &n, h->exchanges, &one, &found, work,
+            HONE_IWORK(iwork) & info, 1);
   }
   hone_lapack_leave();
   *rcond = (double)found / h->scale;

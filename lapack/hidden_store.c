@@ -390,20 +390,66 @@ int64_t hone_lapack_hidden_count(hone_lapack_hidden *hidden, int64_t columns) {
   return before;
 }
 
+/* Where the last entry of a matrix ends. */
+static uintptr_t end_of(const hone_lapack_factors *f) {
+  const int64_t entries = f->lda * (f->n - 1) + f->n;
+  return (uintptr_t)f->a + (uintptr_t)(entries * f->parts) * sizeof(double);
+}
+
+/* Have two matrices entries in common? Blocks of one array, whose columns lie
+   as far apart, may have their rows beside each other. */
+static bool overlap(const hone_lapack_factors *f,
+                    const hone_lapack_factors *g) {
+  const uintptr_t from = (uintptr_t)f->a, start = (uintptr_t)g->a;
+  const uintptr_t entry = (uintptr_t)f->parts * sizeof(double);
+  const uintptr_t ld = (uintptr_t)f->lda * entry;
+  if (!(start < end_of(f) && from < end_of(g)))
+    return false;
+  if (f->lda != g->lda || f->parts != g->parts)
+    return true;
+  const uintptr_t below =
+      start >= from ? (start - from) % ld : (ld - (from - start) % ld) % ld;
+  return below < (uintptr_t)f->n * entry ||
+         (ld - below) % ld < (uintptr_t)g->n * entry;
+}
+
+/* Forgets the oldest matrices whose arrays have other contents, but for so many
+   whose tags may be seen again in a copy: each call looks at all of them. */
+static void forget_old_ones(void) {
+  enum { MOST = 1000 };
+  int64_t left = 0;
+  for (hone_lapack_hidden **at = &store.first; *at != NULL;) {
+    const bool old = (*at)->overwritten && (*at)->users == 0;
+    left += old;
+    if (old && left > MOST)
+      forget(at);
+    else
+      at = &(*at)->next;
+  }
+}
+
 void hone_lapack_hidden_overwritten(const hone_lapack_factors *f) {
-  const uintptr_t number = (uintptr_t)f->parts * sizeof(double);
-  const uintptr_t from = (uintptr_t)f->a;
-  const uintptr_t to = from + (uintptr_t)(f->lda * f->n) * number;
+  if (f->n < 1)
+    return;
   lock_store();
   for (hone_lapack_hidden *h = store.first; h != NULL; h = h->next) {
-    const uintptr_t start = (uintptr_t)h->f.a;
-    const uintptr_t end =
-        start + (uintptr_t)(h->f.lda * h->f.n * h->f.parts) * sizeof(double);
-    if (!h->overwritten && start < to && from < end) {
+    if (!h->overwritten && overlap(f, &h->f)) {
       h->overwritten = true;
       if (h->users == 0)
         empty(h);
     }
+  }
+  forget_old_ones();
+  unlock_store();
+}
+
+void hone_lapack_hidden_drop(uint64_t tag) {
+  lock_store();
+  for (hone_lapack_hidden **at = &store.first; *at != NULL;) {
+    if ((*at)->tag == tag)
+      forget(at);
+    else
+      at = &(*at)->next;
   }
   unlock_store();
 }

@@ -127,14 +127,21 @@ int64_t hone_lapacke_potrs_work(hone_lapack_caller at, int layout, char uplo,
                                 int64_t n, int64_t nrhs, const hone_entry *a,
                                 int64_t lda, hone_entry *b, int64_t ldb);
 
-/* The arguments of LAPACKE_dsysv, dsytrf, dsytrs and the Hermitian ones. */
+/* LAPACKE_dsysv, dsytrf, dsytrs and the Hermitian ones. */
+typedef enum hone_lapacke_job {
+  HONE_LAPACKE_SOLVE,
+  HONE_LAPACKE_FACTOR,
+  HONE_LAPACKE_SOLVE_FACTORED /* a has factors, and stays */
+} hone_lapacke_job;
+
+/* Their arguments. */
 typedef struct hone_lapacke_symmetric {
   hone_lapack_caller at;
   hone_lapack_kind kind; /* symmetric or Hermitian */
-  bool factored;         /* dsytrs: a has factors, and stays */
+  hone_lapacke_job job;
   int layout;
   char uplo;
-  int64_t n, nrhs; /* nrhs < 0: dsytrf */
+  int64_t n, nrhs; /* nrhs is 0 for dsytrf */
   hone_entry *a;
   int64_t lda;
   void *ipiv;

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-enum { SOLVE, FACTOR, SOLVE_FACTORED }; /* dsysv, dsytrf, dsytrs */
-
 static const char *const names[2][3] = {
     {"LAPACKE_" HONE_LETTER "sysv", "LAPACKE_" HONE_LETTER "sytrf",
      "LAPACKE_" HONE_LETTER "sytrs"},
@@ -21,16 +19,19 @@ static const char *const work_names[2][3] = {
      "LAPACKE_" HONE_LETTER "hetrs_work"}};
 
 static const char *name_of(const hone_lapacke_symmetric *c) {
-  return names[c->kind == HONE_LAPACK_HERMITIAN][c->nrhs < 0   ? FACTOR
-                                                 : c->factored ? SOLVE_FACTORED
-                                                               : SOLVE];
+  return names[c->kind == HONE_LAPACK_HERMITIAN][c->job];
 }
 
 static const char *work_name_of(const hone_lapacke_symmetric *c) {
-  return work_names[c->kind == HONE_LAPACK_HERMITIAN][c->nrhs < 0 ? FACTOR
-                                                      : c->factored
-                                                          ? SOLVE_FACTORED
-                                                          : SOLVE];
+  return work_names[c->kind == HONE_LAPACK_HERMITIAN][c->job];
+}
+
+static bool factors(const hone_lapacke_symmetric *c) {
+  return c->job == HONE_LAPACKE_FACTOR;
+}
+
+static bool is_factored(const hone_lapacke_symmetric *c) {
+  return c->job == HONE_LAPACKE_SOLVE_FACTORED;
 }
 
 /* Calls the Fortran routine with arrays by columns; returns its INFO as
@@ -45,9 +46,9 @@ static int64_t call_fortran(const hone_lapacke_symmetric *c) {
   const hone_lapack_integer ldb = hone_lapack_make(at, c->ldb);
   const hone_lapack_integer lwork = hone_lapack_make(at, c->lwork);
   hone_lapack_integer info = hone_lapack_make(at, 0);
-  if (c->nrhs < 0)
+  if (factors(c))
     hone_lapack_sytrf(by, &n, c->a, &lda, c->ipiv, c->work, &lwork, &info);
-  else if (c->factored)
+  else if (is_factored(c))
     hone_lapack_sytrs(by, &n, &nrhs, c->a, &lda, c->ipiv, c->b, &ldb, &info);
   else
     hone_lapack_sysv(by, &n, &nrhs, c->a, &lda, c->ipiv, c->b, &ldb, c->work,
@@ -60,10 +61,10 @@ static int64_t call_fortran(const hone_lapacke_symmetric *c) {
 static int64_t by_rows(const hone_lapacke_symmetric *c) {
   const bool upper = hone_lapack_is(&c->uplo, 'U');
   const bool triangle = upper || hone_lapack_is(&c->uplo, 'L');
-  const bool has_b = c->nrhs >= 0;
+  const bool has_b = !factors(c);
   hone_lapacke_symmetric t = *c;
   t.lda = t.ldb = HONE_MAX((int64_t)1, c->n);
-  if (!c->factored && c->lwork == -1)
+  if (!is_factored(c) && c->lwork == -1)
     return call_fortran(&t);
   int64_t info = LAPACK_TRANSPOSE_MEMORY_ERROR;
   t.a = triangle ? hone_lapacke_turn_triangle(upper, c->n, c->a, c->lda)
@@ -71,7 +72,7 @@ static int64_t by_rows(const hone_lapacke_symmetric *c) {
   t.b = has_b ? hone_lapacke_turn(c->n, c->nrhs, c->b, c->ldb) : NULL;
   if (t.a != NULL && (t.b != NULL || !has_b)) {
     info = call_fortran(&t);
-    if (triangle && !c->factored)
+    if (triangle && !is_factored(c))
       hone_lapacke_turn_triangle_back(upper, c->n, t.a, c->a, c->lda);
     if (has_b)
       hone_lapacke_turn_back(c->n, c->nrhs, t.b, c->b, c->ldb);
@@ -86,13 +87,12 @@ static int64_t by_rows(const hone_lapacke_symmetric *c) {
 /* Checks those arguments that LAPACK does not check. */
 int64_t hone_lapacke_symmetric_work(const hone_lapacke_symmetric *c) {
   const bool rows = c->layout == LAPACK_ROW_MAJOR;
-  const bool factors = c->nrhs < 0;
   int info = 0;
   if (!hone_lapacke_layout(c->layout))
     info = -1;
   else if (rows && c->lda < c->n)
-    info = factors ? -5 : -6;
-  else if (rows && !factors && c->ldb < c->nrhs)
+    info = factors(c) ? -5 : -6;
+  else if (rows && !factors(c) && c->ldb < c->nrhs)
     info = -9;
   if (info != 0)
     return hone_lapacke_error(c->at, work_name_of(c), info);
@@ -118,14 +118,14 @@ static int64_t with_work(const hone_lapacke_symmetric *c) {
 }
 
 int64_t hone_lapacke_symmetric_call(const hone_lapacke_symmetric *c) {
-  const bool factors = c->nrhs < 0;
   if (!hone_lapacke_layout(c->layout))
     return hone_lapacke_error(c->at, name_of(c), -1);
   if (hone_lapacke_nancheck(c->at)) {
     if (hone_lapacke_po_nan(c->layout, c->uplo, c->n, c->a, c->lda))
-      return factors ? -4 : -5;
-    if (!factors && hone_lapacke_ge_nan(c->layout, c->n, c->nrhs, c->b, c->ldb))
+      return factors(c) ? -4 : -5;
+    if (!factors(c) &&
+        hone_lapacke_ge_nan(c->layout, c->n, c->nrhs, c->b, c->ldb))
       return -8;
   }
-  return c->factored ? hone_lapacke_symmetric_work(c) : with_work(c);
+  return is_factored(c) ? hone_lapacke_symmetric_work(c) : with_work(c);
 }

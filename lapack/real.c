@@ -239,7 +239,8 @@ static void *look_up(hone_lapack_name which, hone_lapack_caller at) {
 static void *look_up_threads(hone_lapack_caller at) {
   char name[LONGEST_NAME];
   write_name(name, HONE_REAL_openblas_get_num_threads, at.interface);
-  void *function = of_module(name, hone_lapack_must(HONE_REAL_dgetrf, at));
+  void *const factors = hone_lapack_real(HONE_REAL_dgetrf, at);
+  void *function = factors != NULL ? of_module(name, factors) : NULL;
   return function != NULL ? function : &missing;
 }
 
@@ -302,4 +303,31 @@ int hone_lapack_real_threads(hone_lapack_caller at) {
       (hone_get_num_threads_fn *)hone_lapack_real(
           HONE_REAL_openblas_get_num_threads, at);
   return threads ? threads() : 0;
+}
+
+/* A routine's answer to "has it 64-bit integers?", the last one of each
+   thread. */
+static _Thread_local struct {
+  void *function;
+  bool wide;
+} asked;
+
+/* INFO of a factorization of order 0 is all zeros only where it has 64 bits. */
+bool hone_lapack_other_width(hone_lapack_caller at) {
+  typedef void dgetrf_fn(const int64_t *m, const int64_t *n, double *a,
+                         const int64_t *lda, int64_t *ipiv, int64_t *info);
+  const int64_t zero = 0, one = 1;
+  int64_t ipiv = 0, info = -1;
+  double a = 0.0;
+  if (hone_lapack_wide(at.interface))
+    return false;
+  void *const function = hone_lapack_real(HONE_REAL_dgetrf, at);
+  if (function == NULL)
+    return false;
+  if (function != asked.function) {
+    ((dgetrf_fn *)function)(&zero, &zero, &a, &one, &ipiv, &info);
+    asked.function = function;
+    asked.wide = info == 0;
+  }
+  return asked.wide;
 }
