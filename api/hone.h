@@ -177,7 +177,7 @@ typedef struct hone_progress {
                             this method (refinement or GMRES) */
   int32_t precision;     /* refine: of the factors, 32 or 64; else 0 */
   double backward_error; /* refine: the criterion's error of the current x,
-                            largest over columns; else NaN */
+                            largest; NaN while x is bounded, and else */
   int32_t gmres;         /* refine: nonzero if GMRES makes the corrections */
   int32_t reserved;
 } hone_progress;

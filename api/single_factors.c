@@ -109,9 +109,8 @@ static bool is_on_device(const hone_engine *e) {
    little, is left out: the host's own engine follows. */
 static bool serves(const hone_step *step, bool definite) {
   const hone_engine *e = step->engine;
-  return e->precision == 32 && e->applies == NULL && !e->spare &&
-         !step->second_opinion &&
-         (!definite || (e->symmetric && is_on_device(e)));
+  return e->precision == 32 && !e->spare && !step->second_opinion &&
+         (definite ? e->symmetric && is_on_device(e) : e->applies == NULL);
 }
 
 static bool is_definite(const hone_options *o) {

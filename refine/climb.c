@@ -255,7 +255,7 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     if (st == HONE_OK)
       refine_units(c, r, ctx);
   }
-  for (int64_t i = 0; i < c->m && st == HONE_OK; i++)
+  for (int64_t i = 0; i < c->m && st != HONE_INTERRUPTED; i++)
     if (accepted_on(c, i, r) && !hone_climb_error_suffices(c, i)) {
       c->columns[i].state = HONE_COLUMN_LEFT;
       snprintf(c->columns[i].why, sizeof c->columns[i].why,
@@ -394,16 +394,17 @@ static int climb_from(hone_climb *c, bool solved, int *r) {
 
 /* Factors the present matrix in the place of an earlier one. Its scaling is
    another, and with it all that was measured in scaled variables: columns that
-   were accepted with the earlier factors are solved for and bounded again. */
+   were accepted with the earlier factors are solved for and bounded again, and
+   no column begins with what those have left. */
 static int refactor(hone_climb *c) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
+    column->begins_anew = true;
     if (column->state != HONE_COLUMN_ACCEPTED)
       continue;
     column->best = column->x;
     column->best_errors = column->errors;
     column->state = HONE_COLUMN_LEFT;
-    column->begins_anew = true;
   }
   return hone_ladder_refactor(c->ladder, c->report);
 }

@@ -48,7 +48,9 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   out->backward_error = column->errors.componentwise;
   out->normwise_error = column->errors.normwise;
   out->residual_error = column->errors.residual + column->errors.residual_noise;
-  if (nonsingular)
+  /* Where another matrix was being factored when the solve ended, its scaling
+     has come, and the certificate is that of earlier factors. */
+  if (nonsingular && c->ladder->factored)
     out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
   out->digits = hone_bounds_digits(out->forward_error);
   if (!nonsingular)
@@ -63,6 +65,7 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   bool meets_tolerance =
       hone_errors_value(&column->errors, request->criterion) <= request->limit;
   if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
+      c->ladder->factored &&
       !hone_bounds_certify_a_digit(&rung->certificate, column))
     out->status = rung->certificate.rcond_scaled >=
                           WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
@@ -70,7 +73,9 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
                       : HONE_ILL_CONDITIONED;
   if (out->status == HONE_OK &&
       !hone_climb_error_suffices(c, i)) /* refinement was interrupted */
-    out->status = HONE_INTERRUPTED;
+    out->status = st == HONE_INTERRUPTED || st == HONE_CANCELLED
+                      ? HONE_INTERRUPTED
+                      : HONE_NOT_CONVERGED;
   if (out->status != HONE_OK && column->sparse)
     out->backward_error = column->plain;
   return true;

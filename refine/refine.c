@@ -276,8 +276,7 @@ static int start_columns(hone_refinement *ctx, int64_t m,
   return st;
 }
 
-static bool report_progress(const hone_refinement *ctx, int step,
-                            double value) {
+bool hone_refined_stop(const hone_refinement *ctx, int step, double value) {
   const hone_progress event = {.phase = "refine",
                                .iteration = step,
                                .precision = ctx->f.engine->precision,
@@ -314,7 +313,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
         list[continuing++] = list[c];
     const bool stop =
-        report_progress(ctx, step, value); /* the last x is reported too */
+        hone_refined_stop(ctx, step, value); /* the last x is reported too */
     if (list_active(m, columns, list + continuing) == 0)
       return HONE_OK;
     if (stop)

@@ -5,6 +5,7 @@
    calls feed/ with a state of theirs, of which it fills what feed/ reads. It is
    on the current device or, where the caller allows several, on one of the
    others if that one has no memory for it. */
+#include "gpu_sp/batch/batch.h"
 #include "gpu_sp/create.h"
 #include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"

@@ -268,6 +268,36 @@ TEST(batch_panels, serve_where_shared_memory_is_small) {
   }
 }
 
+/* Complex arrays on a device that begin at an odd multiple of 8 bytes, where
+   kernels cannot load whole entries. */
+TEST(batch_panels, leave_arrays_that_are_not_aligned) {
+  NEED_DEVICE();
+  static const int64_t orders[] = {8, 40, 70};
+  for (int way = 0; way < 9; way++) {
+    bat t = make(2, 3, orders[way / 3], 1);
+    const int64_t a = t.batch.n * t.batch.n * 6, b = t.batch.n * 6;
+    double *there = device_alloc(a + 2 * b + 3);
+    double *at[3] = {there, there + a, there + a + b};
+    for (int k = way % 3; k < 3; k++)
+      at[k]++;
+    device_put(at[0], t.a, (size_t)a * sizeof(double));
+    device_put(at[1], t.b, (size_t)b * sizeof(double));
+    hone_batch batch = t.batch;
+    batch.a = at[0];
+    batch.b = at[1];
+    batch.x = at[2];
+    t.options.columns = NULL;
+    CHECK_EQ_INT(bat_call_with(2, &batch, &t.options, t.results, &t.report),
+                 HONE_OK);
+    CHECK_EQ_INT(bat_on_device(&t), 0);
+    device_get(t.x, at[2], (size_t)b * sizeof(double));
+    for (int64_t k = 0; k < 3; k++)
+      CHECK_LE(bat_omega(&t, k, 0, bat_x(&t, k)), SUP_LIMIT);
+    device_free(there);
+    bat_discard(&t);
+  }
+}
+
 /* ---- Definite matrices by claim ----------------------------------------- */
 
 /* Scales rows and columns by powers of two up to 2^15. */

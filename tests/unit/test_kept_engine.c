@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,6 +70,59 @@ TEST(kept_engine, gives_the_bits_of_a_new_one) {
   CHECK(hone_release_kept() > 0);
   discard(&p);
   discard(&other);
+}
+
+/* A solver whose Cholesky fails goes on with LU, which has had an earlier
+   matrix at the same place. */
+TEST(kept_engine, does_not_take_an_earlier_matrix_for_the_next) {
+  problem p;
+  hone_solver *solver = NULL;
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = HONE_OPTIONS_INIT;
+  enum { M = 600 };
+  double *a = sup_filled(M * M, 0.0), *b = sup_filled(M, 1.0), x[M];
+  sup_rng rng = {4};
+  make(&p, 1);
+  const bool none = no_device(&p);
+  discard(&p);
+  o.device = HONE_DEVICE_CUDA;
+  if (!none) {
+    sup_random(&rng, M, M, a, M);
+    CHECK_EQ_INT(hone_solver_create(&solver, M, &o), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, M, NULL), HONE_OK);
+    for (int j = 0; j < M; j++) /* symmetric, and not definite */
+      for (int i = 0; i <= j; i++)
+        a[i + j * M] = a[j + i * M] =
+            i == j ? 1.0 : (sup_next(&rng) % 2 ? 0.5 : -0.5);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, M, NULL), HONE_OK);
+    CHECK_EQ_INT(hone_solver_solve(solver, 1, b, M, x, M, NULL, &r), HONE_OK);
+    CHECK_EQ_INT(r.precision, 32);
+    CHECK(strstr(r.path, "double") == NULL);
+    ct_note("%s", r.path);
+    hone_solver_destroy(&solver);
+  }
+  sup_free(a);
+  sup_free(b);
+  if (none)
+    SKIP("there is no device");
+}
+
+/* Kernels are compiled for compute capability 8.0 and later. */
+TEST(kept_engine, is_of_a_device_that_runs_the_kernels) {
+  problem p;
+  make(&p, 1);
+  const bool none = no_device(&p) || !sup_emulated();
+  if (!none) {
+    setenv("HONE_EMULATE_CAPABILITY", "75", 1);
+    CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_NO_DEVICE);
+    CHECK_EQ_INT(solve_on(HONE_DEVICE_AUTO, &p), HONE_OK);
+    unsetenv("HONE_EMULATE_CAPABILITY");
+    CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
+    (void)hone_release_kept();
+  }
+  discard(&p);
+  if (none)
+    SKIP("there is no emulated device");
 }
 
 static void *solve_often(void *given) {

@@ -276,3 +276,56 @@ TEST(told_columns, are_solved_after_a_factorization_that_was_stopped) {
   sup_free(b);
   sup_free(x);
 }
+
+/* ---- Factors of an earlier matrix ---------------------------------------- */
+
+static int stop_in_factor(void *user, const hone_progress *event) {
+  return *(bool *)user && strncmp(event->phase, "factor", 6) == 0;
+}
+
+/* An update whose matrix is scaled where the one before was not. */
+static void fill_update(int n, double *a, double *c) {
+  sup_rng rng = {7};
+  for (int i = 0; i < n * n; i++) {
+    a[i] = ldexp(sup_uniform(&rng), 58);
+    c[i] = a[i] * (1.0 + 0.3 * sup_uniform(&rng));
+  }
+  for (int i = 0; i < n; i++) {
+    a[i * (n + 1)] = ldexp(1.9, 60);
+    c[i * (n + 1)] = ldexp(1.05 + 0.01 * i, 61);
+  }
+}
+
+/* The bound of an x that is found when a solve stops while it factors anew is
+   not made of that matrix's scaling and the earlier factors' certificate. */
+TEST(told_columns, have_true_bounds_when_another_factorization_is_stopped) {
+  enum { N = 8 };
+  double a[N * N], c[N * N], b[N] = {0}, x[N], bars[N];
+  bool stops = false;
+  hone_solver *solver = NULL;
+  hone_report r = HONE_REPORT_INIT;
+  hone_options o = on_cpu(), of_solve = HONE_OPTIONS_INIT;
+  fill_update(N, a, c);
+  for (int i = 0; i < N * N; i++)
+    b[i % N] += c[i] * (1 + i / N); /* x is 1, 2, ... */
+  o.max_iterations = 1;
+  o.progress = stop_in_factor;
+  o.progress_user = &stops;
+  REQUIRE(hone_solver_create(&solver, N, &o) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, a, N, NULL), HONE_OK);
+  CHECK_EQ_INT(hone_solver_update(solver, c, N, NULL), HONE_OK);
+  of_solve.error_bounds = bars;
+  of_solve.ld_error_bounds = N;
+  stops = true;
+  CHECK_EQ_INT(hone_solver_solve(solver, 1, b, N, x, N, &of_solve, &r),
+               HONE_INTERRUPTED);
+  double error = 0.0, largest = 0.0;
+  for (int i = 0; i < N; i++) {
+    error = fmax(error, fabs(x[i] - (1 + i)));
+    largest = fmax(largest, fabs(x[i]));
+    CHECK_LE(fabs(x[i] - (1 + i)), bars[i] + 1e-13);
+  }
+  CHECK_LT(1e-6, error / largest); /* x is a poor one */
+  CHECK_LE(error / largest, r.forward_error);
+  hone_solver_destroy(&solver);
+}
