@@ -63,7 +63,7 @@ static bool any_there(const hone_device_run *r) {
 }
 
 /* The first system with arrays shows where they all lie. Returns false if there
-   is none. */
+   is none, or none that is for the device. */
 static bool look_at_first(hone_device_run *r) {
   const hone_batch_call *call = r->call;
   const hone_batch *b = &call->batch;
@@ -82,6 +82,8 @@ static bool look_at_first(hone_device_run *r) {
     const hone_member last = hone_batch_member(call, b->count - 1);
     r->alike =
         call->checked && call->order == NULL && is_placed_alike(r, &last);
+    if (r->alike && !is_aligned(r, &m))
+      return false;
     if (r->alike && !any_there(r))
       r->call->devices = false; /* nobody needs to ask for any other array */
     return true;

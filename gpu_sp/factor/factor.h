@@ -179,10 +179,10 @@ struct hone_u_rows {
   int64_t k, w, c0, c1;
   const hone_moves *moves = nullptr; /* device: made in these columns first;
                                         with them, */
-  int64_t left = 0;    /* a multiple of HONE_PANEL: so many rows of U above, to
-                          k-1, are there, and have not been subtracted */
-  bool spread = false; /* more thread blocks subtract them, for which enough
-                          multiprocessors should be free */
+  int64_t left = 0;   /* a multiple of HONE_PANEL: so many rows of U above, to
+                         k-1, are there, and have not been subtracted */
+  int64_t spread = 0; /* nonzero: more thread blocks subtract them, for which
+                         enough multiprocessors should be free */
 };
 
 /* U = inv(L11) (F[k:k+w, c0:c1] - L10 U0) in place, L11 the unit lower triangle

@@ -273,6 +273,7 @@ TEST(batch_panels, serve_where_shared_memory_is_small) {
 TEST(batch_panels, leave_arrays_that_are_not_aligned) {
   NEED_DEVICE();
   static const int64_t orders[] = {8, 40, 70};
+  device_begin();
   for (int way = 0; way < 9; way++) {
     bat t = make(2, 3, orders[way / 3], 1);
     const int64_t a = t.batch.n * t.batch.n * 6, b = t.batch.n * 6;
@@ -296,6 +297,7 @@ TEST(batch_panels, leave_arrays_that_are_not_aligned) {
     device_free(there);
     bat_discard(&t);
   }
+  device_end();
 }
 
 /* ---- Definite matrices by claim ----------------------------------------- */

@@ -176,7 +176,8 @@ static int use_or_factor(void *arg) {
 }
 
 static int fork_beside_a_call(void *parts) {
-  kept_solver k = kept_make(*(const int *)parts);
+  static kept_solver k; /* the thread uses it until the process ends */
+  k = kept_make(*(const int *)parts);
   pthread_t thread;
   if (pthread_create(&thread, NULL, solve_until_told, &k) != 0)
     return 1;
