@@ -175,7 +175,7 @@ typedef struct hone_progress {
   double elapsed_s;      /* since the call began */
   int32_t iteration;     /* refine: corrections made, by these factors and by
                             this method (refinement or GMRES) */
-  int32_t precision;     /* refine: of the factors, 32 or 64; else 0 */
+  int32_t precision;     /* refine: of the factors; else, and in bounds, 0 */
   double backward_error; /* refine: the criterion's error of the current x,
                             largest; NaN while x is bounded, and else */
   int32_t gmres;         /* refine: nonzero if GMRES makes the corrections */

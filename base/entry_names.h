@@ -285,7 +285,6 @@
 #define hone_refined_norms hone_z_refined_norms
 #define hone_refined_quotient hone_z_refined_quotient
 #define hone_refined_residual_noise hone_z_refined_residual_noise
-#define hone_refined_stop hone_z_refined_stop
 #define hone_refined_take_best hone_z_refined_take_best
 #define hone_refined_turn hone_z_refined_turn
 #define hone_relaxation_by hone_z_relaxation_by

@@ -418,7 +418,8 @@ static void correct_until_bounded(hone_refinement *ctx,
         list[continuing++] = list[c];
     }
     count = continuing;
-    if (count > 0 && hone_refined_stop(ctx, all.step, HONE_NAN))
+    if (count > 0 &&
+        hone_watch_stop(ctx->watch, "refine", 0.0, all.step, HONE_NAN))
       return;
     if (count > 0)
       measure_rest(ctx, certificate, count, list);

@@ -272,7 +272,7 @@ int hone_refine_extra_precise(hone_refinement *ctx, hone_aim aim, int64_t m,
     if (st != HONE_OK)
       return stop(m, list, st);
     m = correct_or_finish(ctx, aim, m, list);
-    if (m > 0 && hone_refined_stop(ctx, step, HONE_NAN))
+    if (m > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
       return stop(m, list, HONE_INTERRUPTED);
     if (m > 0)
       hone_refined_measure(ctx, true, ctx->f.use_copy, m, list);

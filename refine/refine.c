@@ -276,7 +276,8 @@ static int start_columns(hone_refinement *ctx, int64_t m,
   return st;
 }
 
-bool hone_refined_stop(const hone_refinement *ctx, int step, double value) {
+static bool report_progress(const hone_refinement *ctx, int step,
+                            double value) {
   const hone_progress event = {.phase = "refine",
                                .iteration = step,
                                .precision = ctx->f.engine->precision,
@@ -313,7 +314,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
         list[continuing++] = list[c];
     const bool stop =
-        hone_refined_stop(ctx, step, value); /* the last x is reported too */
+        report_progress(ctx, step, value); /* the last x is reported too */
     if (list_active(m, columns, list + continuing) == 0)
       return HONE_OK;
     if (stop)

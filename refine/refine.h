@@ -218,9 +218,6 @@ void hone_pairs_close(const hone_refinement *ctx, int64_t m,
 /* Makes the column's best iterate its x, with the errors measured for it.
    Returns false if there is none. */
 bool hone_refined_take_best(hone_refined *column);
-/* Reports a step with these factors, and the criterion's error of the largest
-   column, or NaN; returns true if the call is to stop. */
-bool hone_refined_stop(const hone_refinement *ctx, int step, double value);
 
 /* The error measure that this criterion selects. */
 double hone_errors_value(const hone_errors *errors, int criterion);

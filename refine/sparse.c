@@ -272,7 +272,7 @@ int hone_sparse_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     count = accept(ctx, max, count, list, last);
     if (count == 0)
       return HONE_OK;
-    if (hone_refined_stop(ctx, step, HONE_NAN))
+    if (hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
       return HONE_INTERRUPTED;
     int st = correct(ctx, count, list);
     if (st != HONE_OK)
