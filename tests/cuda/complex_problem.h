@@ -94,7 +94,7 @@ struct factored {
 
   factored(const problem &p, const hone_choices &choices, int64_t block,
            const hone_scaling *scaling = nullptr, hone_pool *pool = nullptr) {
-    dense = {p.n, p.lda, entries(p.a), nullptr, false};
+    dense = {p.n, p.lda, entries(p.a), nullptr, false, 0};
     matrix = hone_dense_matrix(&dense);
     config.n = p.n;
     config.mem = &mem;

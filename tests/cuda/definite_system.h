@@ -38,7 +38,7 @@ struct factors {
   void *self = nullptr;
 
   factors(const hone_engine *e, const definite_system &s)
-      : engine(e), dense{s.n, s.n, s.a.data(), nullptr, false},
+      : engine(e), dense{s.n, s.n, s.a.data(), nullptr, false, 0},
         matrix(hone_dense_matrix(&dense)) {
     hone_engine_config config = {};
     config.n = s.n;

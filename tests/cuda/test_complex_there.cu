@@ -60,7 +60,7 @@ struct lying {
     CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, n, &place, there, lda,
                                      sizeof(hone_entry)),
                  HONE_OK);
-    dense = {n, n, static_cast<hone_entry *>(copy.copy), &copy, trans};
+    dense = {n, n, static_cast<hone_entry *>(copy.copy), &copy, trans, 0};
     at_home = {n, lda, entries(a.data()), nullptr, trans, 0};
     matrix = hone_dense_matrix(&dense);
     home = hone_dense_matrix(&at_home);

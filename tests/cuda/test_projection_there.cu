@@ -52,7 +52,7 @@ struct lying {
     CHECK_EQ_INT(
         hone_host_copy_open(&copy, &mem, n, &place, there, lda, sizeof *there),
         HONE_OK);
-    dense = {n, n, static_cast<double *>(copy.copy), &copy, trans};
+    dense = {n, n, static_cast<double *>(copy.copy), &copy, trans, 0};
     at_home = {n, lda, a.data(), nullptr, trans, 0};
     matrix = hone_dense_matrix(&dense);
     home = hone_dense_matrix(&at_home);
