@@ -131,7 +131,7 @@ def _or_all(name: str, value: Any) -> int:
     return -1 if value == -1 else whole(name, value, 32)
 
 
-def _number(name: str, value: Any) -> float:
+def number(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
@@ -160,7 +160,7 @@ def make(given: dict[str, Any]) -> _abi.Options:
         elif name in _SIGNED:
             setattr(options, name, _or_all(name, value))
         elif name in _NUMBERS:
-            setattr(options, name, _number(name, value))
+            setattr(options, name, number(name, value))
         elif name in _SWITCHES:
             setattr(options, name, 1 if value else 0)
         elif not callable(value):

@@ -75,12 +75,15 @@ def _solve_many(
 ) -> tuple[Numbers, Any, Optional[Poor]]:
     """Returns x, of the shape of stack.b, its reports if they are wanted or
     made, and the weak ones of them."""
-    end = time.monotonic() + (asked.options.get("deadline_s") or 0.0)
+    deadline = _options.number(
+        "deadline_s", asked.options.get("deadline_s") or 0.0
+    )
+    end = time.monotonic() + deadline
 
     def one(*arguments: Any) -> tuple[Numbers, Report]:
         """Solves with one matrix, in the time that is left for all."""
         now = asked
-        if asked.options.get("deadline_s"):
+        if deadline > 0.0:
             left = max(end - time.monotonic(), 1e-9)  # 0 would be no deadline
             now = asked._replace(options={**asked.options, "deadline_s": left})
         return _solve_one(now, *arguments)

@@ -5,7 +5,7 @@ alone would handle only after the library returns."""
 
 from __future__ import annotations
 
-import signal
+import sys
 import threading
 from typing import Any, Optional
 
@@ -47,42 +47,39 @@ class Watch:
             self.raised = error
             return 1
 
-    def _guarded(self, handler: Any) -> Any:
-        """Returns a signal handler that keeps what this one raises, and has
-        the call stop."""
-
-        def caught(number: int, frame: Any) -> None:
-            try:
-                handler(number, frame)
-            except BaseException as error:  # raised again by check
-                self.raised = error
-                self.interrupted = True
-
-        return caught
+    def _catch(self, told: Any) -> bool:
+        """Keeps an exception that was raised by a signal's handler in a
+        callback before its first line or after its last one, where only
+        sys.unraisablehook is told of it. Returns whether it is one."""
+        if told.object is None:  # from Python 3.13 on the message names it
+            ours = repr(self._event) in (told.err_msg or "")
+        else:
+            ours = told.object == self._event
+        if ours and self.raised is None:
+            self.raised = told.exc_value
+        self.interrupted = self.interrupted or ours
+        return ours
 
     def run(self, function: Any, *arguments: Any) -> int:
         """Calls function(*arguments) and returns its status. What the progress
         function or a signal handler has raised is raised by check."""
         self.raised = None
         self.interrupted = False
-        # A signal handler that raises an exception, as that of Ctrl-C does, may
-        # interrupt a callback before its first line, where nothing catches the
-        # exception.
-        handlers = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in signal.valid_signals():
-                handler = signal.getsignal(number)
-                if callable(handler):
-                    handlers[number] = handler, self._guarded(handler)
+        # Python calls the handlers of signals in its main thread only.
+        if threading.current_thread() is not threading.main_thread():
+            return int(function(*arguments))
+        before = sys.unraisablehook
+
+        def hook(told: Any) -> None:
+            if not self._catch(told):
+                before(told)
+
         try:
-            for number, (_, guarded) in handlers.items():
-                signal.signal(number, guarded)
-            status: int = function(*arguments)
+            sys.unraisablehook = hook
+            return int(function(*arguments))
         finally:
-            for number, (handler, guarded) in handlers.items():
-                if signal.getsignal(number) is guarded:
-                    signal.signal(number, handler)
-        return status
+            if sys.unraisablehook is hook:
+                sys.unraisablehook = before
 
     def check(self) -> None:
         """Raises what was raised during the last run."""

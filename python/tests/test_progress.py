@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Progress functions, and Ctrl-C during a solve."""
 
+import ctypes
 import os
 import signal
+import sys
 import unittest
 
 import hone
@@ -174,20 +176,56 @@ class Interrupts(unittest.TestCase):
     def test_large_systems_listen_without_being_asked(self):
         n = _watch.INTERRUPTIBLE_FROM
         self.assertIsNone(_watch.watch_for(None, n - 1))
-        watch = _watch.watch_for(None, n)
+        self.assertIsNotNone(_watch.watch_for(None, n))
+
+    def test_before_the_first_line_of_a_callback(self):
+        class Pressed(_watch.Watch):
+            """Ctrl-C comes as the callback looks at interrupted."""
+
+            stop, press = False, False
+
+            @property
+            def interrupted(self):
+                if self.press:
+                    self.press = False
+                    os.kill(os.getpid(), signal.SIGINT)
+                return self.stop
+
+            @interrupted.setter
+            def interrupted(self, value):
+                self.stop = value
+
+        before = sys.unraisablehook
+        watch = Pressed(None)
         stops = []
 
         def library():
             stops.append(watch.callback(None, None))
-            os.kill(os.getpid(), signal.SIGINT)
+            watch.press = True
+            watch.callback(None, None)  # returns any number
             stops.append(watch.callback(None, None))
             return 0
 
         self.assertEqual(watch.run(library), 0)
         self.assertEqual(stops, [0, 1])
+        self.assertIs(sys.unraisablehook, before)
         with self.assertRaises(KeyboardInterrupt):
             watch.check()
         watch.check()  # raises it once
+
+    def test_other_exceptions_nobody_catches_go_their_way(self):
+        told = []
+        before = sys.unraisablehook
+        sys.unraisablehook = told.append
+        other = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1 // 0)
+        watch = _watch.Watch(None)
+        try:
+            self.assertEqual(watch.run(lambda: other() * 0), 0)
+        finally:
+            sys.unraisablehook = before
+        watch.check()
+        self.assertEqual(len(told), 1)
+        self.assertIs(told[0].exc_type, ZeroDivisionError)
 
     def test_large_systems_are_solved(self):
         a, b, x = system(_watch.INTERRUPTIBLE_FROM)
