@@ -64,20 +64,42 @@ static bool free_devices(hone_ladder *ladder, int r) {
   return any;
 }
 
+static hone_engine_config config_of(hone_ladder *ladder,
+                                    const hone_rung *rung) {
+  return (hone_engine_config){.n = ladder->n,
+                              .mem = ladder->mem,
+                              .pool = ladder->pool,
+                              .watch = ladder->watch,
+                              .block = ladder->request.block,
+                              .deterministic = ladder->request.deterministic,
+                              .keep = ladder->request.one_shot,
+                              .choices = rung->choices,
+                              .structure = &ladder->structure,
+                              .why = ladder->why,
+                              .why_size = sizeof ladder->why};
+}
+
+/* Would rung r's engine and those that are there have more memory of a device
+   than the caller allows all of them together? */
+static bool beyond_limit(hone_ladder *ladder, int r) {
+  const hone_rung *rung = &ladder->rung[r];
+  const int64_t limit = ladder->request.choices.device_limit;
+  if (limit == 0 || rung->engine->device_bytes == NULL)
+    return false;
+  const hone_engine_config config = config_of(ladder, rung);
+  int64_t bytes = rung->engine->device_bytes(&config, true);
+  for (int i = 0; i < ladder->rung_count; i++)
+    if (i != r && uses_device(&ladder->rung[i])) {
+      hone_account account;
+      ladder->rung[i].engine->account(ladder->rung[i].self, &account);
+      bytes += account.device_bytes;
+    }
+  return bytes > limit;
+}
+
 static int create_engine(hone_ladder *ladder, int r) {
   hone_rung *rung = &ladder->rung[r];
-  const hone_engine_config config = {.n = ladder->n,
-                                     .mem = ladder->mem,
-                                     .pool = ladder->pool,
-                                     .watch = ladder->watch,
-                                     .block = ladder->request.block,
-                                     .deterministic =
-                                         ladder->request.deterministic,
-                                     .keep = ladder->request.one_shot,
-                                     .choices = rung->choices,
-                                     .structure = &ladder->structure,
-                                     .why = ladder->why,
-                                     .why_size = sizeof ladder->why};
+  const hone_engine_config config = config_of(ladder, rung);
   ladder->why[0] = '\0';
   rung->rows = hone_mem_get(ladder->mem,
                             (size_t)hone_ladder_certificate_bytes(ladder->n));
@@ -100,9 +122,7 @@ int hone_ladder_create_rung(hone_ladder *ladder, int r) {
     return HONE_NO_DEVICE;
   /* The first engine would do with what the others leave, and take longer. A
      limit is that of all engines together. */
-  if ((ladder->crowded && r == ladder->lowest_rung) ||
-      (rung->engine->device_bytes != NULL &&
-       ladder->request.choices.device_limit > 0))
+  if ((ladder->crowded && r == ladder->lowest_rung) || beyond_limit(ladder, r))
     (void)free_devices(ladder, r);
   destroy_others(ladder, r, lender_for(ladder, r));
   int st = create_engine(ladder, r);

@@ -389,6 +389,9 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
   write_rows(args, s, place, first_row);
 }
 
+using panel_kernel = void (*)(panel_args);
+
+/* Returns the kernel whose thread blocks have so many rows. */
 panel_kernel kernel_of(int rows) {
   static const panel_kernel kernels[SIZES] = {factor_panel<1>, factor_panel<2>,
                                               factor_panel<3>};

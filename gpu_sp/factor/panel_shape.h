@@ -9,13 +9,9 @@
 
 namespace {
 
-using panel_kernel = void (*)(panel_args);
 /* Thread blocks have WARP_ROWS rows, or 2 or 3 times as many. */
 enum { SIZES = 3 };
 static_assert(SIZES * WARP_ROWS == MOST_ROWS, "the largest one");
-
-/* Returns the kernel whose thread blocks have so many rows. */
-panel_kernel kernel_of(int rows);
 
 /* How a panel of m rows is divided among thread blocks. Few thread blocks leave
    the other multiprocessors to other kernels; many rows in each take longer to
@@ -27,12 +23,10 @@ struct panel_shape {
 };
 
 /* *bytes = the dynamic shared memory that a kernel may ask for. */
-cudaError_t shared_limit(size_t *bytes) {
-  int device = 0, most = 0;
-  cudaError_t e = cudaGetDevice(&device);
-  if (e == cudaSuccess)
-    e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                               device);
+cudaError_t shared_limit(int device, size_t *bytes) {
+  int most = 0;
+  const cudaError_t e = cudaDeviceGetAttribute(
+      &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   *bytes = (size_t)most - sizeof(shared_state) - 8 * HONE_PANEL * sizeof(int);
   return e;
 }
@@ -40,7 +34,6 @@ cudaError_t shared_limit(size_t *bytes) {
 /* The size of a launch. A device with fewer multiprocessors, or less shared
    memory, than an H100 has can hold less. */
 struct panel_limits {
-  int device;
   size_t shared;     /* dynamic, that a kernel may ask for; bytes */
   int blocks[SIZES]; /* thread blocks of each size that are resident at once, as
                         a cooperative launch needs; MAX_BLOCKS at most */
@@ -85,52 +78,38 @@ void shape_of(int64_t m, int64_t w, int rows, size_t most, panel_shape *p) {
   }
 }
 
-/* Counts the thread blocks of the largest panel, of HONE_PANEL columns. */
-cudaError_t count_blocks(panel_limits *limits) {
+/* Counts the thread blocks of the largest panel, of HONE_PANEL columns. The
+   launch bounds of the kernels have one fit into a multiprocessor whose shared
+   memory suffices. Nothing is asked of the device that creates a context:
+   hone_device_memory_needed comes here, too. */
+cudaError_t count_blocks(int device, panel_limits *limits) {
   int processors = 0;
-  cudaError_t e = cudaDeviceGetAttribute(
-      &processors, cudaDevAttrMultiProcessorCount, limits->device);
-  for (int size = 1; size <= SIZES && e == cudaSuccess; size++) {
+  const cudaError_t e = cudaDeviceGetAttribute(
+      &processors, cudaDevAttrMultiProcessorCount, device);
+  for (int size = 1; size <= SIZES; size++) {
     panel_shape shape = {};
-    int each = 0;
     const int rows = size * WARP_ROWS;
     shape_of((int64_t)MAX_BLOCKS * rows, HONE_PANEL, rows, limits->shared,
              &shape);
-    limits->blocks[size - 1] = 0;
-    if (shape.shared > limits->shared)
-      continue;
-    e = cudaFuncSetAttribute(kernel_of(rows),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)limits->shared);
-    if (e == cudaSuccess)
-      e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel_of(rows),
-                                                        THREADS, shape.shared);
-    const int blocks = each * processors;
-    limits->blocks[size - 1] = blocks < MAX_BLOCKS ? blocks : (int)MAX_BLOCKS;
+    const int fit = processors < MAX_BLOCKS ? processors : (int)MAX_BLOCKS;
+    limits->blocks[size - 1] = shape.shared <= limits->shared ? fit : 0;
   }
   return e;
 }
 
-/* Returns those of the current device, which are asked for when it is another
-   one than before, or of an H100 where there is none. */
+/* Returns those of the current device, or of an H100 where there is none. */
 panel_limits limits_here() {
-  const panel_limits none = {
-      -1, (size_t)227 << 10, {MAX_BLOCKS, MAX_BLOCKS, MAX_BLOCKS}};
-  static thread_local panel_limits known = none;
-  panel_limits now = none;
-  cudaError_t e = cudaGetDevice(&now.device);
+  panel_limits limits = {};
+  int device = 0;
+  cudaError_t e = cudaGetDevice(&device);
   if (e == cudaSuccess)
-    e = shared_limit(&now.shared);
-  if (e == cudaSuccess &&
-      (now.device != known.device || now.shared != known.shared)) {
-    e = count_blocks(&now);
-    if (e == cudaSuccess)
-      known = now;
-  }
+    e = shared_limit(device, &limits.shared);
   if (e == cudaSuccess)
-    return known;
+    e = count_blocks(device, &limits);
+  if (e == cudaSuccess)
+    return limits;
   (void)cudaGetLastError();
-  return none;
+  return {(size_t)227 << 10, {MAX_BLOCKS, MAX_BLOCKS, MAX_BLOCKS}};
 }
 
 } // namespace
