@@ -176,7 +176,9 @@ static hiding hidden(const hone_lapack_factors *f, bool at_once) {
     return NO_ROOM;
   h->threads = hone_lapack_real_threads(f->at);
   hone_entry *whole = malloc((size_t)f->n * sizeof *whole);
-  if (whole != NULL && hone_lapack_hidden_factor(h) == 0) {
+  if (whole == NULL)
+    result = NO_ROOM;
+  else if (hone_lapack_hidden_factor(h) == 0) {
     take_diagonal(h, whole);
     tag_diagonal(h);
     const hiding place = h->account.device ? HIDDEN_THERE : HIDDEN;

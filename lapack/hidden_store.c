@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keeps the factors that hidden.h describes. The list has the most recently
    used ones first. A matrix whose factors were freed keeps its diagonal, since
-   its tag may be seen again. It is forgotten only if that memory is needed too
-   and its array was seen to be overwritten. */
+   its tag may be seen again. It is forgotten only if its array was seen to be
+   overwritten, and then if that memory is needed too or 1000 such matrices are
+   younger. */
 #include "lapack/hidden.h"
 
 #include "base/numbers.h"
