@@ -146,11 +146,12 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
         add_plain(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &sum[l]);
     }
   }
-  for (; i < n; i++) {
+  for (int l = 0; i + l < n; l++) {
     if (accurate)
-      add_accurate(a[i], -x[i], hone_abs(x[i]), &hi[0], &lo[0], &sum[0]);
+      add_accurate(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &lo[l],
+                   &sum[l]);
     else
-      add_plain(a[i], -x[i], hone_abs(x[i]), &hi[0], &sum[0]);
+      add_plain(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &sum[l]);
   }
   hone_entry h = b, tail = 0.0;
   double d = hone_abs(b), ignored = 0.0;

@@ -32,9 +32,9 @@ int hone_null_search_begin(hone_null_search *search);
    singular matrix? */
 bool hone_null_search_proves(const hone_null_search *search);
 
-/* Is S exactly singular? It is if S z = 0 for the multiple z of v whose
-   smallest entry, apart from rounding errors, is 1, with entries rounded to
-   integers. */
+/* Is S singular in double-double? It is if S z = 0 there for the multiple z of
+   v whose smallest entry, apart from rounding errors, is 1, with entries
+   rounded to integers. */
 bool hone_null_search_exact(hone_null_search *search);
 
 int64_t hone_null_search_scratch(int64_t n);
