@@ -311,7 +311,7 @@ typedef struct hone_report {
                                 the factors tell A from a singular matrix */
   int32_t structure;         /* HONE_FOUND_... */
   /* If A is singular or nearly so (HONE_SINGULAR, HONE_ILL_CONDITIONED), these
-     say where, in the caller's numbering. */
+     say where, as the caller counts: of A x = b, with trans of A^T x = b. */
   int64_t null_count;    /* unknowns that can change while A x hardly does:
                             entries of the approximate null vector of at least
                             1/10 of its largest; 0: not known */
@@ -319,10 +319,10 @@ typedef struct hone_report {
   double null_weight[8]; /* their entries, in the caller's units, of the null
                             vector of Euclidean length 1 */
   int64_t min_pivot_row; /* row and column of A of the smallest pivot, or of */
-  int64_t min_pivot_col; /* the zeros; -1: not known. If a pivot is zero, the
-                            row is the first dependent equation */
-  int64_t dependent_count; /* equations of A whose combination nearly vanishes:
-                              the left null vector, as above */
+  int64_t min_pivot_col; /* the zeros; -1: not known. Of a pivot of zero the
+                            row or the column is the first one listed here */
+  int64_t dependent_count; /* equations whose combination nearly vanishes: the
+                              left null vector, as above */
   int64_t dependent_index[8];
   double dependent_weight[8];
   /* Filled by the choices of hone_tuning.h, for the last factorization. */

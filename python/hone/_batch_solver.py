@@ -17,7 +17,7 @@ from ._errors import REFUSED, bad_type, error_of
 from ._kept import Kept
 from ._stack import Index, check_square, stack_of
 from ._view import View
-from ._watch import Watch, watch_for
+from ._watch import Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -75,9 +75,9 @@ class BatchSolver(Kept):
         c = _options.make(options)  # type: ignore[arg-type]
         c.trans = way
         c.layout = self._layout = call.put_matrices(a)
-        self._watch = watch_for(options.get("progress"), call.size)
-        if self._watch is not None:
-            c.progress = self._watch.callback
+        # Later matrices may be larger than these.
+        self._watch = Watch(options.get("progress"))
+        c.progress = self._watch.callback
         status = self._calls.create(byref(self._handle), byref(c))
         if status != Status.OK:
             raise error_of(status, None, _options.hint(status, options))

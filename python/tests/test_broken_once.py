@@ -61,6 +61,8 @@ class Signals(unittest.TestCase):
         self.interrupted(lambda: hone.factor(a), KeyboardInterrupt)
         stack = np.stack([a, a])
         self.interrupted(lambda: hone.solve_batch(stack, b), TimeIsUp)
+        with hone.factor_batch(np.ones((1, 1, 1))) as solver:
+            self.interrupted(lambda: solver.factor(stack), TimeIsUp)
 
     def test_a_handler_may_set_another_one(self):
         a, b = large(1000)
