@@ -35,8 +35,12 @@ static const double VANISHING_PART = 1000.0, OTHER_PRODUCTS = 0.01;
 static const double SPARSE_NORMWISE = 16.0 * HONE_EPS;
 /* Corrections are made as long as each leaves at most this part of omega. */
 static const double SLOW_RATE = 0.5;
-/* So many columns are measured in one pass. */
-enum { GROUP = 8 };
+/* Rows above this part of the limit, if they are at most so large a part of all
+   rows, are corrected alone. */
+static const double NEAR_LIMIT = 0.5, FEW_ROWS = 0.75;
+/* So many columns are measured in one pass. Few rows may be corrected so often
+   though omega does not fall: the first may have to be others. */
+enum { GROUP = 8, TRIALS = 3 };
 
 /* The largest entries of the rows of op(A) and of op(S): n each. */
 typedef struct maxima {
@@ -156,10 +160,23 @@ static bool take_normwise_best(hone_refined *column) {
   return column->errors.normwise <= SPARSE_NORMWISE;
 }
 
+static bool row_is_above(const hone_refinement *ctx, int64_t i,
+                         hone_refined *c) {
+  return !(hone_refined_quotient(ctx, i, c) <= NEAR_LIMIT * ctx->limit);
+}
+
+static bool few_rows_are_above(const hone_refinement *ctx, hone_refined *c) {
+  int64_t above = 0;
+  for (int64_t i = 0; i < ctx->f.a->n; i++)
+    above += row_is_above(ctx, i, c);
+  return (double)above <= FEW_ROWS * (double)ctx->f.a->n;
+}
+
 /* Accepts the column if it meets the limit. Returns true if a correction may
-   help it. last: the omega before. */
-static bool may_improve(const hone_refinement *ctx, double omega, double last,
-                        hone_refined *c) {
+   help it. last: the omega before, or, if no correction was made here yet, that
+   without this measure. tries: one of few rows is made in any case. */
+static bool may_improve(const hone_refinement *ctx, bool tries, double omega,
+                        double last, hone_refined *c) {
   if (omega <= ctx->limit) {
     c->errors.componentwise = c->by_rows = omega;
     c->best = c->x;
@@ -168,13 +185,13 @@ static bool may_improve(const hone_refinement *ctx, double omega, double last,
     return false;
   }
   c->sparse = false;
-  return omega <= SLOW_RATE * last &&
-         c->rung_corrections < ctx->max_corrections;
+  return c->rung_corrections < ctx->max_corrections &&
+         (omega <= SLOW_RATE * last || (tries && few_rows_are_above(ctx, c)));
 }
 
 /* Accepts the columns listed that may be. Those that a correction may help
    become the list; returns how many they are. */
-static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
+static int64_t accept(hone_refinement *ctx, bool tries, maxima max, int64_t m,
                       hone_refined **list, double *last) {
   int64_t open = 0;
   for (int64_t at = 0; at < m; at += GROUP) {
@@ -183,7 +200,7 @@ static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
     for (int64_t i = at; i < at + count; i++) {
       const double omega =
           sparse_omega(ctx, max, products + (i - at) * ctx->f.a->n, list[i]);
-      if (may_improve(ctx, omega, last[i], list[i])) {
+      if (may_improve(ctx, tries, omega, last[i], list[i])) {
         last[open] = omega;
         list[open++] = list[i];
       }
@@ -192,13 +209,23 @@ static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
   return open;
 }
 
-/* x = x + inv(M) r for the columns listed; their best iterates are kept. */
+/* v = r, but for the rows that need no correction where few do. Rounding x
+   leaves eps |A| |x| in those, which would be solved for with an error of eps
+   of that size: more than an entry near zero may have. */
+static void take_rows(const hone_refinement *ctx, hone_refined *c,
+                      hone_entry *v) {
+  const bool few = few_rows_are_above(ctx, c);
+  for (int64_t i = 0; i < ctx->f.a->n; i++)
+    v[i] = few && !row_is_above(ctx, i, c) ? 0.0 : c->r[i];
+}
+
+/* x = x + inv(M) v for the columns listed; their best iterates are kept. */
 static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   int shift[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++) {
     shift[c] = list[c]->shift;
-    memcpy(ctx->v + c * n, list[c]->r, (size_t)n * sizeof *ctx->v);
+    take_rows(ctx, list[c], ctx->v + c * n);
   }
   int st =
       hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, NULL);
@@ -245,7 +272,7 @@ bool hone_sparse_meets_limit(hone_refinement *ctx, hone_refined *column) {
   if (!is_used(ctx) || column->digits_lost || column->x_is_zero ||
       !(column->errors.normwise <= SPARSE_NORMWISE))
     return false;
-  (void)accept(ctx, find_maxima(ctx), 1, &column, &last);
+  (void)accept(ctx, false, find_maxima(ctx), 1, &column, &last);
   if (column->best == column->x)
     return true;
   column->plain = plain;
@@ -269,7 +296,7 @@ int hone_sparse_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
   const maxima max = find_maxima(ctx);
   for (int step = 0;; step++) {
     count = measure(ctx, count, list, last);
-    count = accept(ctx, max, count, list, last);
+    count = accept(ctx, step < TRIALS, max, count, list, last);
     if (count == 0)
       return HONE_OK;
     if (hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
