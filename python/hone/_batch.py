@@ -328,13 +328,13 @@ def solve_at_once(
     for index in map(tuple, np.argwhere(status != Status.OK).tolist()):
         if status[index] == Status.CANCELLED:
             error = error_of(Status.CANCELLED, solved.report)
-            error.args = (f"{name_of(index)}: {error}",)
+            error.args = (f"{name_of(stack.place(index))}: {error}",)
             raise error
         if status[index] < 0 or (first is None and weak != "ignore"):
             report = solve_at(stack, index, one, None, x)
             status[index] = report.status
             if report.status > 0 and first is None:
-                first = index, report
+                first = stack.place(index), report
     if first is None:
         return x, None
     return x, Poor(*first, int(np.sum(status > 0)), status.size)

@@ -141,6 +141,7 @@ class BatchSolver(Kept):
         call.batch.determinants = 1 if self._determinants else 0
         n = call.batch.n
         with self._alone():
+            self._check_open()
             status = self._use(
                 self._calls.factor,
                 call.matrices,
@@ -181,6 +182,7 @@ class BatchSolver(Kept):
         if watch is not None:
             c.progress = watch.callback
         with self._alone():
+            self._check_open()
             shape = self._shape
             matrices = np.broadcast_to(np.zeros((), self._dtype), shape)
             stack = stack_of(matrices, columns, vectors)

@@ -31,8 +31,18 @@ AnyArray = Union[ArrayLike, OnDevice]
 _TYPES = {"<f8": np.dtype(np.float64), "<c16": np.dtype(np.complex128)}
 _ON_HOST = (_dlpack.CPU, _dlpack.CUDA_HOST)
 _ON_DEVICE = (_dlpack.CUDA, _dlpack.CUDA_MANAGED)
-# A View is a tuple.
-_TAKEN = (np.ndarray, np.generic, list, tuple, int, float, complex)
+# A View is a tuple. Nothing is asked of these: whatever a signal's handler
+# raises meanwhile would be taken for their answer.
+_TAKEN = (np.ndarray, np.generic, list, tuple, int, float, complex, type(None))
+# How arrays of others refuse.
+_REFUSALS = (
+    TypeError,
+    ValueError,
+    RuntimeError,
+    BufferError,
+    AttributeError,
+    LookupError,
+)
 
 
 def taken(value: Any, name: str) -> Any:
@@ -71,7 +81,7 @@ def _told(value: Any, name: str, attribute: str) -> Any:
     refuses, says why."""
     try:
         return getattr(value, attribute, None)
-    except Exception as error:
+    except _REFUSALS as error:
         raise bad_type(f"{name} does not give its memory: {error}") from error
 
 
@@ -82,7 +92,7 @@ def _dlpack_device(value: Any, name: str) -> Optional[tuple[int, int]]:
     try:
         kind, ordinal = ask()
         return int(kind), int(ordinal)
-    except Exception as error:
+    except _REFUSALS as error:
         raise bad_type(f"{name} does not give its memory: {error}") from error
 
 
@@ -156,7 +166,7 @@ def _capsule_of(value: Any, stream: Optional[int], name: str) -> Any:
             return value.__dlpack__(stream=stream, max_version=_dlpack.VERSION)
         except TypeError:  # before version 1 there was no max_version
             return value.__dlpack__(stream=stream)
-    except Exception as error:
+    except _REFUSALS as error:
         raise bad_type(f"{name} does not give its memory: {error}") from error
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from contextlib import contextmanager
 from ctypes import byref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ._enums import Status
 from ._errors import REFUSED, HoneBusyError, HoneValueError
@@ -30,9 +29,8 @@ class Kept:
     def __init__(self, destroy: Any) -> None:
         self._handle = ctypes.c_void_p()
         self._destroy = destroy
-        self._lock = threading.Lock()
+        self._lock: Any = threading.RLock()
         self._process = os.getpid()
-        self._owner = 0
         self._report: Optional[Report] = None
         self._watch: Optional[Watch] = None
         self._a: Any = None  # the arrays that the library borrows
@@ -46,20 +44,25 @@ class Kept:
     def closed(self) -> bool:
         return not self._handle
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While no other call uses the solver."""
-        self._not_from_within()
-        with self._lock_here():
-            if not self._handle:
-                raise HoneValueError(
-                    "the solver is closed", Status.NOT_FACTORED
-                )
-            self._owner = threading.get_ident()
-            try:
-                yield
-            finally:
-                self._owner = 0
+    def _alone(self) -> Any:
+        """Returns the lock, for a with statement that has the solver to itself.
+        The statement takes a lock of Python's and gives it back whatever a
+        signal's handler raises meanwhile, as one of our own would not."""
+        if self._process != os.getpid():
+            # The thread that had it may not exist in the child of a fork.
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+        if self._lock._is_owned():
+            raise HoneBusyError(
+                "a solver cannot be used by its own progress function, nor by "
+                "a signal's handler that interrupts it",
+                Status.BUSY,
+            )
+        return self._lock
+
+    def _check_open(self) -> None:
+        if not self._handle:
+            raise HoneValueError("the solver is closed", Status.NOT_FACTORED)
 
     def _use(
         self, call: Any, a: Any, watch: Optional[Watch], *arguments: Any
@@ -80,26 +83,9 @@ class Kept:
             if a is not None:
                 self._a = before if status in REFUSED else a
 
-    def _lock_here(self) -> threading.Lock:
-        """Returns the lock, a new one in the child of a fork, where the thread
-        that had it may not exist."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._lock = threading.Lock()
-            self._owner = 0
-        return self._lock
-
-    def _not_from_within(self) -> None:
-        if self._owner == threading.get_ident():
-            raise HoneBusyError(
-                "a solver cannot be used by its own progress function",
-                Status.BUSY,
-            )
-
     def close(self) -> None:
         """Frees the factors and no longer refers to A. May be called again."""
-        self._not_from_within()
-        with self._lock_here():
+        with self._alone():
             self._destroy(byref(self._handle))
             self._a = None
             self._watch = None

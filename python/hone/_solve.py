@@ -229,8 +229,10 @@ def solve(
     Small systems are solved several at once (hone_batch_solve), and those with
     the same matrix as columns of it; error_bounds, x0, deadline_s and
     return_report have them solved one after the other. The report is then an
-    array of reports, one for each matrix. hone.solve_batch returns the verdict
-    on each system, and raises no exception for any.
+    array of reports, one for each matrix, of the shape of A without its last
+    two axes; error_bounds of each is like its part of x. No x comes back from a
+    stack if deadline_s passes, or a matrix fails. hone.solve_batch returns the
+    verdict on each system, and raises no exception for any.
 
     assume_a, lower and overwrite_b are those of scipy.linalg.solve: of a
     symmetric, Hermitian or positive definite matrix one triangle counts, and of

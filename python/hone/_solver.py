@@ -141,6 +141,7 @@ class Solver(Kept):
         c_report = _abi.new_report()
         matrix = address(a), lda, byref(c_report)
         with self._alone():
+            self._check_open()
             status = self._use(call, a, self._watch, *matrix)
             report = self._report = Report(c_report, NO_COLUMNS)
             if status not in REFUSED:
@@ -234,6 +235,7 @@ class Solver(Kept):
         vectors = address(v.b), v.ldb, address(v.x), v.ldx
         arguments = v.nrhs, *vectors, byref(c), byref(v.c_report)
         with self._alone():
+            self._check_open()
             v.refuse_matrix(self._a)
             status = self._use(self._calls.solve, None, watch, *arguments)
             report = self._report = v.report(status)

@@ -26,6 +26,7 @@ class Stack(NamedTuple):
     b: Numbers
     shape: Index  # of the axes before the last two
     vector: bool  # b has vectors, and x no last axis
+    axes: int  # how many of those axes the caller's A has
 
     @property
     def own(self) -> Index:
@@ -38,6 +39,18 @@ class Stack(NamedTuple):
     def reports(self) -> Index:
         """How many matrices there are along those."""
         return tuple(self.shape[i] for i in self.own)
+
+    @property
+    def matrices(self) -> Index:
+        """The shape of the caller's A before the last two axes."""
+        return self.a.shape[len(self.shape) - self.axes : -2]
+
+    def place(self, index: Index) -> Index:
+        """Returns the place in the caller's A of a matrix of reports."""
+        of_a = [0] * len(self.shape)
+        for axis, at in zip(self.own, index):
+            of_a[axis] = at
+        return tuple(of_a[len(self.shape) - self.axes :])
 
     @property
     def dtype(self) -> Dtype:
@@ -88,7 +101,8 @@ def stack_of(a: Numbers, b: Numbers, vectors: bool = False) -> Stack:
         ) from error
     missing = (1,) * (len(shape) + 2 - a.ndim)
     whole = broadcast_to(columns, shape + columns.shape[-2:])
-    return Stack(broadcast_to(a, missing + a.shape), whole, shape, vector)
+    of_all = broadcast_to(a, missing + a.shape)
+    return Stack(of_all, whole, shape, vector, a.ndim - 2)
 
 
 def broadcast_to(v: Numbers, shape: Index) -> Numbers:
@@ -107,6 +121,12 @@ def _as_columns(v: Numbers) -> Numbers:
     return np.moveaxis(v, -2, 0).reshape(v.shape[-2], count)
 
 
+def _as_part(rows: Any, shape: Index) -> Any:
+    """Returns n rows of columns as (..., n, k), of that shape."""
+    whole = rows.reshape((shape[-2],) + shape[:-2] + shape[-1:])
+    return np.moveaxis(whole, 0, -2)
+
+
 def solve_at(
     stack: Stack, index: Index, one: One, start: Optional[Numbers], x: Numbers
 ) -> Report:
@@ -116,16 +136,21 @@ def solve_at(
     at: list[Any] = [slice(None)] * len(stack.shape)
     for axis, place in zip(stack.own, index):
         of_a[axis] = at[axis] = place
+    for axis in range(len(stack.shape) - stack.axes, len(stack.shape)):
+        if stack.shape[axis] == 1:
+            at[axis] = 0
     here = tuple(at)
     b = stack.b[here]
     first = None if start is None else _as_columns(start[here])
     try:
         found, report = one(stack.a[tuple(of_a)], _as_columns(b), first)
     except HoneError as error:
-        error.args = (f"{name_of(index)}: {error}",)
+        error.args = (f"{name_of(stack.place(index))}: {error}",)
         raise
-    rows = found.reshape((b.shape[-2],) + b.shape[:-2] + b.shape[-1:])
-    x[here] = np.moveaxis(rows, 0, -2)
+    x[here] = _as_part(found, b.shape)
+    if report.error_bounds is not None:
+        bounds = _as_part(report.error_bounds, b.shape)
+        report.error_bounds = bounds[..., 0] if stack.vector else bounds
     return report
 
 
@@ -139,7 +164,8 @@ def solve_stack(
     reports = np.empty(stack.reports, object)
     for index in np.ndindex(*stack.reports):
         reports[index] = solve_at(stack, index, one, start, x)
-    return x, reports if stack.own else reports[()]
+    many = reports.reshape(stack.matrices)
+    return x, many if stack.axes > 0 else many[()]
 
 
 def name_of(index: Index) -> str:

@@ -3,6 +3,8 @@
 
 import gc
 import signal
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -58,11 +60,60 @@ class Signals(unittest.TestCase):
     def test_the_exception_of_a_handler_is_raised(self):
         a, b = large()
         self.interrupted(lambda: hone.solve(a, b), TimeIsUp)
-        self.interrupted(lambda: hone.factor(a), KeyboardInterrupt)
+        self.interrupted(lambda: hone.factor(a).close(), KeyboardInterrupt)
         stack = np.stack([a, a])
         self.interrupted(lambda: hone.solve_batch(stack, b), TimeIsUp)
         with hone.factor_batch(np.ones((1, 1, 1))) as solver:
             self.interrupted(lambda: solver.factor(stack), TimeIsUp)
+
+    def test_no_exception_of_a_handler_locks_a_solver(self):
+        a, b, _ = system(5)
+
+        def handler(number, frame):
+            raise TimeIsUp
+
+        before = signal.signal(signal.SIGALRM, handler)
+        kept = []
+        try:
+            for make in (hone.factor, lambda v: hone.factor_batch(v[None])):
+                with make(a) as solver:
+                    for k in range(1000):
+                        when = 1e-5 + 1e-6 * k
+                        with self.assertRaises(TimeIsUp) as raised:
+                            signal.setitimer(signal.ITIMER_REAL, when)
+                            while True:
+                                solver.solve(b)
+                        kept.append(raised.exception)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_a_handler_that_uses_the_solver_returns(self):
+        """In a process of its own, which a hang would not end."""
+        code = """
+import signal
+import hone
+import numpy as np
+for make in (hone.factor, lambda v: hone.factor_batch(v[None])):
+    solver, b, done = make(np.eye(5)), np.ones(5), []
+    def handler(number, frame):
+        try:
+            solver.solve(b)
+            done.append(True)
+        except hone.HoneBusyError:
+            done.append(False)
+    signal.signal(signal.SIGALRM, handler)
+    while len(done) < 300:
+        signal.setitimer(signal.ITIMER_REAL, 1e-5 + 1e-6 * len(done))
+        for _ in range(20):
+            solver.solve(b)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(True in done and False in done)
+"""
+        run = [sys.executable, "-c", code]
+        said = subprocess.run(run, timeout=60, capture_output=True, text=True)
+        self.assertEqual(said.stderr, "")
+        self.assertEqual(said.stdout, "True\nTrue\n")
 
     def test_a_handler_may_set_another_one(self):
         a, b = large(1000)

@@ -85,12 +85,45 @@ class Stacks(unittest.TestCase):
             self.assertEqual(report.nrhs, 2)
             self.assertEqual(report.error_bounds.shape, (5, 2))
         _, reports = hone.solve(a[:, :1], b, return_report=True)
-        self.assertEqual(reports.shape, (2,))
-        self.assertEqual(reports[1].nrhs, 6)
+        self.assertEqual(reports.shape, (2, 1))
+        self.assertEqual(reports[1, 0].nrhs, 6)
         _, report = hone.solve(a[0, 0], b, return_report=True)
         self.assertIsInstance(report, hone.Report)
         self.assertEqual(report.nrhs, 6)
         self.assertEqual(x.shape, (2, 3, 5, 2))
+
+    def test_reports_have_the_axes_of_their_matrices(self):
+        """Axes of length 1 among them, and bounds those of their x."""
+        b = random((2, 5, 3))
+        for lead in ((), (1,), (2,), (1, 1), (1, 2), (2, 1), (3, 1, 2)):
+            a = matrices(*lead, 5, 5)
+            for side, vector in ((b, False), (b[0, :, 0], True)):
+                x, reports = hone.solve(
+                    a, side, return_report=True, error_bounds=True
+                )
+                want = np.linalg.inv(a) @ (side[:, None] if vector else side)
+                error = np.abs(x - (want[..., 0] if vector else want))
+                of_all = error.shape[: error.ndim - (1 if vector else 2)]
+                front = (slice(None),) * (len(of_all) - len(lead))
+                if not lead:
+                    self.assertIsInstance(reports, hone.Report)
+                    reports = np.array(reports, object)
+                self.assertEqual(reports.shape, lead)
+                for place, report in np.ndenumerate(reports):
+                    own = zip(place, lead, of_all[len(front) :])
+                    at = (i if k == of_x else slice(None) for i, k, of_x in own)
+                    part = error[(*front, *at)]
+                    self.assertEqual(report.error_bounds.shape, part.shape)
+                    self.assertLess(part.max(), 1e-10)
+
+    def test_a_failing_matrix_is_named_as_it_is_indexed(self):
+        a = matrices(1, 3, 4, 4)
+        a[0, 2] = 0.0
+        for report in (False, True):
+            with self.assertRaisesRegex(hone.HoneSingularError, r"A\[0, 2\]"):
+                hone.solve(a, np.ones(4), return_report=report)
+        with self.assertRaisesRegex(hone.HoneSingularError, r"A\[0\]: "):
+            hone.solve(np.zeros((1, 4, 4)), np.ones(4))
 
     def test_start_and_out(self):
         a, b = matrices(3, 5, 5), random((3, 5, 2))
