@@ -123,7 +123,7 @@ enum {
 /** options.triangle: the part of A that is read. One triangle, with the
     diagonal (LOWER: i >= j), is that of a symmetric A; hone_z_... takes it as
     Hermitian, unless _SYMMETRIC says otherwise. The library makes a whole copy,
-    8 n^2 bytes, so that the caller's A is borrowed for that call alone. */
+    8 n^2 bytes: A is borrowed for that call alone. x may not lie in A. */
 enum {
   HONE_TRIANGLE_BOTH = 0,
   HONE_TRIANGLE_LOWER = 1,
@@ -460,12 +460,12 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 int64_t *single_bytes, int64_t *double_bytes);
 
 /**
- * Bytes of device memory for order n (no GPU is needed): with a copy of A in
- * double, for residuals (*with_residuals: some 12 n^2), and without (*without:
- * some 4 n^2); on each of options.devices, with room for A to come by parts,
- * and without. The first is taken if it fits and the limit allows it, else the
- * other, else, from n = 4096 on, block columns with less (docs/several.md),
- * else the CPU. LU in double may take 8 n^2 more. Either may be NULL.
+ * Bytes of device memory for order n (no GPU is needed; 0: built without CUDA):
+ * with a copy of A in double, for residuals (*with_residuals: some 12 n^2), and
+ * without (*without: some 4 n^2), or NULL; on each of options.devices, with
+ * room for A to come by parts, and without. The first is taken if it fits and
+ * is allowed, else the other, else, from n = 4096 on, block columns with less
+ * (docs/several.md), else the CPU. LU in double may take 8 n^2 more.
  */
 HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *with_residuals,

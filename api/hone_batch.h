@@ -134,7 +134,8 @@ typedef struct hone_z_batch {
  * @param batch    the systems
  * @param options  as for hone_solve, NULL: defaults. options.columns has count
  *                 x nrhs entries, those of system k from k nrhs on, in host or
- *                 device memory. x0 and error_bounds are HONE_BAD_OPTION.
+ *                 device memory. A triangle, x0 and error_bounds are
+ *                 HONE_BAD_OPTION.
  *                 structure, layout, trans, criterion and tolerance hold for
  *                 every system. progress is called with the phase "batch".
  * @param results  count entries, result_size bytes apart, in host memory or in

@@ -8,6 +8,8 @@
  *
  * - options.trans may be HONE_CONJ_TRANS: A^H x = b.
  * - options.x0 points to hone_complex numbers: cast it to const double *.
+ * - HONE_TRIANGLE_LOWER and _UPPER read one triangle of a Hermitian A, and the
+ *   real parts of its diagonal alone.
  * - HONE_STRUCTURE_SPD says that A is Hermitian positive definite. A symmetric
  *   complex A is a general one.
  * - Errors and magnitudes are moduli |z|: backward_error is max_i |b - A x|_i /
