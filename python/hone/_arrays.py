@@ -226,10 +226,10 @@ def as_columns(
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: Dtype) -> None:
     """Refuses an array to which x of this shape and type cannot be written."""
-    if type(out) is not np.ndarray and not isinstance(out, View):
+    if type(out) not in (np.ndarray, np.memmap) and not isinstance(out, View):
         raise bad_type(
-            f"out is {type(out).__name__}, neither a NumPy array nor one on a "
-            "CUDA device"
+            f"out is {type(out).__name__}: it must be a plain NumPy array, a "
+            "memmap, or an array on a CUDA device"
         )
     if out.dtype != dtype:
         raise bad_type(f"out has dtype {out.dtype}: it must be {dtype}")

@@ -133,12 +133,18 @@ def _or_all(name: str, value: Any) -> int:
 
 def number(name: str, value: Any) -> float:
     try:
-        number = float(value)
+        number = float([] if isinstance(value, (str, bytes)) else value)
     except (TypeError, ValueError) as error:
         raise bad_type(f"{name}={value!r}: it must be a number") from error
     if not number >= 0.0:
         raise bad_value(f"{name}={value!r}: it must be >= 0")
     return number
+
+
+def _switch(name: str, value: Any) -> int:
+    if isinstance(value, (bool, int, np.bool_)) and value in (0, 1):
+        return int(value)
+    raise bad_type(f"{name}={value!r}: it must be True or False")
 
 
 def make(given: dict[str, Any]) -> _abi.Options:
@@ -162,7 +168,7 @@ def make(given: dict[str, Any]) -> _abi.Options:
         elif name in _NUMBERS:
             setattr(options, name, number(name, value))
         elif name in _SWITCHES:
-            setattr(options, name, 1 if value else 0)
+            setattr(options, name, _switch(name, value))
         elif not callable(value):
             raise bad_type(f"progress={value!r}: it must be callable")
     return options

@@ -259,7 +259,11 @@ def solve(
         a, said = assumed(a, assume_a, lower, stacked)
         for name, value in said.items():
             own = given.get(name)
-            if own is not None and not _options.same(name, own, value):
+            ways = [value, "auto" if name == "structure" else value]
+            if a.dtype == REAL:
+                ways.append(value.replace("_symmetric", ""))
+            agrees = (_options.same(name, own, each) for each in ways)
+            if own is not None and not any(agrees):
                 raise bad_value(f"{name} and assume_a say two things of A")
             given[name] = value
     asked = _Asked(_options.way(trans), error_bounds, given, narrow)

@@ -175,8 +175,9 @@ def name_of(index: Index) -> str:
 def put_out(x: Numbers, stack: Stack, out: Any) -> Numbers:
     """Writes x to out, but for columns for which nothing was found, which are
     NaN."""
-    if type(out) is not np.ndarray or out.dtype != stack.dtype:
-        kind = getattr(out, "dtype", type(out).__name__)
+    plain = type(out) in (np.ndarray, np.memmap)
+    if not plain or out.dtype != stack.dtype:
+        kind = out.dtype if plain else type(out).__name__
         raise bad_value(f"out is {kind}: it must be an array of {stack.dtype}")
     if not out.flags.writeable:
         raise bad_value("out is read-only")

@@ -5,6 +5,7 @@ import gc
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -336,6 +337,44 @@ class Arguments(unittest.TestCase):
         for spelling in ("spd", "SPD", hone.Structure.SPD, 1, None):
             x = hone.solve(a, b, assume_a="pos", structure=spelling)
             self.assertTrue(near(x, hone.solve(a, b)))
+
+    def test_what_agrees_with_assume_a_may_be_said(self):
+        a, b, _ = system(8)
+        a = a @ a.T + 8 * np.eye(8)
+        want = hone.solve(a, b)
+        for said in (
+            {"assume_a": "pos", "structure": "auto"},
+            {"assume_a": "gen", "structure": "auto"},
+            {"assume_a": "sym", "lower": True, "triangle": "lower"},
+            {"assume_a": "sym", "lower": True, "triangle": "lower_symmetric"},
+        ):
+            self.assertTrue(near(hone.solve(a, b, **said), want))
+        for said in (
+            {"assume_a": "pos", "structure": "general"},
+            {"assume_a": "sym", "triangle": "lower"},
+            {"assume_a": "sym", "triangle": "both"},
+        ):
+            with self.assertRaisesRegex(ValueError, "two things of A"):
+                hone.solve(a, b, **said)
+        with self.assertRaisesRegex(ValueError, "two things of A"):
+            hone.solve(
+                a + 0j, b, assume_a="sym", lower=True, triangle="lower"
+            )
+
+    def test_switches_are_true_or_false(self):
+        a, b, _ = system(8)
+        for value in ("no", 2, 1.0, [True]):
+            with self.assertRaisesRegex(TypeError, "True or False"):
+                hone.solve(a, b, deterministic=value)
+        with self.assertRaisesRegex(TypeError, "a number"):
+            hone.solve(a, b, deadline_s="1")
+
+    def test_out_may_be_a_memmap(self):
+        a, b, _ = system(8)
+        with tempfile.TemporaryFile() as file:
+            out = np.memmap(file, np.float64, shape=(8,), mode="w+")
+            self.assertIs(hone.solve(a, b, out=out), out)
+            self.assertTrue(near(np.asarray(out), hone.solve(a, b)))
 
     def test_masked_entries_in_a_list_are_refused(self):
         row = np.ma.array([1.0, 2.0], mask=[False, True])

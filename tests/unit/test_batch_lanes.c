@@ -383,9 +383,8 @@ static truth truth_of(const lot *t, int l) {
   return v;
 }
 
-/* Parts of E of the size of eps are rounding errors of its products with the
-   vectors, which bounds count by themselves: vectors of -1 and 1 may have none
-   where the columns of S have some. */
+/* Parts of E of the size of eps are rounding errors, which bounds count by
+   themselves: vectors of -1 and 1 may have none. */
 static void check_certified(const lot *t, const certified *c, int l) {
   const truth v = truth_of(t, l);
   int wrong = 0;
