@@ -55,15 +55,16 @@ def _kept(a: Numbers, kind: str) -> Numbers:
 def assumed(
     a: Numbers, assume_a: Any, lower: bool, stacked: bool
 ) -> tuple[Numbers, dict[str, str]]:
-    """Returns a, or a copy that has only the entries that count, and the
-    options that tell the library the rest: of a system that is in no stack it
-    reads one triangle itself."""
+    """Returns a, or a copy that has only the entries that count, and what that
+    is in the library's options. Of a system that is in no stack it reads one
+    triangle itself; a copy has both."""
     if not isinstance(assume_a, str) or assume_a not in _KINDS:
         names = ", ".join(repr(each) for each in _KINDS)
         raise bad_value(f"assume_a={assume_a!r}: it must be one of {names}")
     kind = _KINDS[assume_a]
+    said = {"triangle": "both"}
     if kind == "general":
-        return a, {"structure": "general"}
+        return a, {"structure": "general", **said}
     if isinstance(a, View):
         raise bad_type(
             f"assume_a={assume_a!r} needs an A in host memory: on a device all "
@@ -71,10 +72,9 @@ def assumed(
         )
     if kind in ("symmetric", "hermitian", "definite"):
         conjugate = a.dtype == COMPLEX and kind != "symmetric"
-        said = {"structure": "spd"} if kind == "definite" else {}
-        if stacked:
-            return _mirrored(a, lower, conjugate), said
         part = "lower" if lower else "upper"
         said["triangle"] = part if conjugate else part + "_symmetric"
-        return a, said
-    return _kept(a, kind), {}
+        if kind == "definite":
+            said["structure"] = "spd"
+        return _mirrored(a, lower, conjugate) if stacked else a, said
+    return _kept(a, kind), said

@@ -14,7 +14,7 @@ from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, is_own
 from ._batch import BatchResult, Call, Results, turned, without_copies
 from ._enums import Status
 from ._errors import REFUSED, bad_type, error_of
-from ._kept import Kept
+from ._kept import Held, Kept
 from ._stack import Index, check_square, stack_of
 from ._view import View
 from ._watch import Watch
@@ -104,12 +104,12 @@ class BatchSolver(Kept):
     @property
     def shape(self) -> Index:
         """The shape of A: (..., n, n)."""
-        return self._shape
+        return self._known[0]
 
     @property
     def n(self) -> int:
         """The order of the matrices."""
-        return self._shape[-1]
+        return self.shape[-1]
 
     @property
     def dtype(self) -> Dtype:
@@ -121,7 +121,13 @@ class BatchSolver(Kept):
         """The results of the factorizations, one for each matrix: status,
         rcond, the place of a NaN or of the smallest pivot, and determinants if
         they were asked for; see hone.solve_batch."""
-        return self._results
+        return self._known[1]
+
+    @property
+    def _known(self) -> tuple[Index, Results]:
+        assert self._held is not None  # there is none without matrices
+        known: tuple[Index, Results] = self._held.known
+        return known
 
     def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
         """Replaces the matrices by others, of any shape, and factors them. A
@@ -140,18 +146,14 @@ class BatchSolver(Kept):
     def _factor(self, call: Call) -> None:
         call.batch.determinants = 1 if self._determinants else 0
         n = call.batch.n
+        shape = (*call.results.shape, n, n)
+        new = Held(call.matrices, call.c_report, (shape, call.results))
         with self._alone():
             self._check_open()
             status = self._use(
-                self._calls.factor,
-                call.matrices,
-                self._watch,
-                *call.arguments(),
+                self._calls.factor, new, self._watch, *call.arguments()
             )
-            report = self._report = call.report()
-            if status not in REFUSED:
-                self._shape: Index = (*call.results.shape, n, n)
-                self._results = call.results
+            report = self._tell(call.report())
             if self._watch is not None:
                 self._watch.check()
         if status in REFUSED:
@@ -183,7 +185,7 @@ class BatchSolver(Kept):
             c.progress = watch.callback
         with self._alone():
             self._check_open()
-            shape = self._shape
+            shape = self.shape
             matrices = np.broadcast_to(np.zeros((), self._dtype), shape)
             stack = stack_of(matrices, columns, vectors)
             one_call = turned(stack)
@@ -193,7 +195,7 @@ class BatchSolver(Kept):
                 self._calls.solve, None, watch, *call.arguments(c)
             )
             solved = call.solved(status)
-            self._report = solved.report
+            self._tell(solved.report)
             if watch is not None:
                 watch.check()
         if status in REFUSED:
@@ -205,7 +207,7 @@ class BatchSolver(Kept):
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
         kind = "complex, " if self._dtype == COMPLEX else ""
-        return f"<hone.BatchSolver of shape {self._shape}, {kind}{state}>"
+        return f"<hone.BatchSolver of shape {self.shape}, {kind}{state}>"
 
 
 def factor_batch(

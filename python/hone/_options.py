@@ -133,7 +133,9 @@ def _or_all(name: str, value: Any) -> int:
 
 def number(name: str, value: Any) -> float:
     try:
-        number = float([] if isinstance(value, (str, bytes)) else value)
+        if isinstance(value, (str, bytes, bytearray)):  # float would read one
+            raise TypeError
+        number = float(value)
     except (TypeError, ValueError) as error:
         raise bad_type(f"{name}={value!r}: it must be a number") from error
     if not number >= 0.0:
@@ -142,7 +144,7 @@ def number(name: str, value: Any) -> float:
 
 
 def _switch(name: str, value: Any) -> int:
-    if isinstance(value, (bool, int, np.bool_)) and value in (0, 1):
+    if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return int(value)
     raise bad_type(f"{name}={value!r}: it must be True or False")
 

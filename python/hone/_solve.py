@@ -266,6 +266,8 @@ def solve(
             if own is not None and not any(agrees):
                 raise bad_value(f"{name} and assume_a say two things of A")
             given[name] = value
+        if stacked or said["triangle"] == "both":
+            del given["triangle"]  # a has all entries
     asked = _Asked(_options.way(trans), error_bounds, given, narrow)
     report: Any
     if stacked:

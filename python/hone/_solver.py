@@ -15,8 +15,8 @@ from ._arrays import COMPLEX, Dtype, Numbers, as_array, as_matrix
 from ._arrays import in_layout, is_own, layout_of
 from ._device import AnyArray, OnDevice
 from ._enums import Layout, Status
-from ._errors import REFUSED, bad_type, bad_value, error_of
-from ._kept import Kept
+from ._errors import bad_type, bad_value, error_of
+from ._kept import Held, Kept
 from ._options import Way, hint
 from ._report import NO_COLUMNS, Report
 from ._results import Weak, check_weak, narrow_type, poor_among, tell
@@ -58,7 +58,6 @@ class Solver(Kept):
         self, A: AnyArray, *, copy: bool = False, **options: Unpack[Options]
     ) -> None:
         A = as_array(A, "A")
-        self._narrow: Optional[Dtype] = None
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
         self._dtype: Dtype = a.dtype
@@ -140,12 +139,11 @@ class Solver(Kept):
     ) -> None:
         c_report = _abi.new_report()
         matrix = address(a), lda, byref(c_report)
+        new = Held(a, c_report, narrow)
         with self._alone():
             self._check_open()
-            status = self._use(call, a, self._watch, *matrix)
-            report = self._report = Report(c_report, NO_COLUMNS)
-            if status not in REFUSED:
-                self._narrow = narrow
+            status = self._use(call, new, self._watch, *matrix)
+            report = self._tell(Report(c_report, NO_COLUMNS))
             if self._watch is not None:
                 self._watch.check()
         if status < 0:
@@ -238,10 +236,11 @@ class Solver(Kept):
             self._check_open()
             v.refuse_matrix(self._a)
             status = self._use(self._calls.solve, None, watch, *arguments)
-            report = self._report = v.report(status)
-            narrow = self._narrow and narrow_type(b)
-            if narrow:
-                narrow = np.result_type(self._narrow, narrow)
+            report = self._tell(v.report(status))
+            held = self._held
+            narrow = held and held.known and narrow_type(b)
+            if held and narrow:
+                narrow = np.result_type(held.known, narrow)
             if watch is not None:
                 watch.check()
         x = v.answer(report, "", narrow)

@@ -184,4 +184,5 @@ def put_out(x: Numbers, stack: Stack, out: Any) -> Numbers:
     whole = x[..., None] if stack.vector else x
     found = ~np.isnan(whole).any(axis=-2, keepdims=True)
     np.copyto(stack.with_columns(out, "out"), whole, where=found)
-    return out
+    filled: Numbers = out
+    return filled

@@ -81,8 +81,9 @@ class Signals(unittest.TestCase):
                     for k in range(1000):
                         when = 1e-5 + 1e-6 * k
                         with self.assertRaises(TimeIsUp) as raised:
+                            end = time.monotonic() + 10.0
                             signal.setitimer(signal.ITIMER_REAL, when)
-                            while True:
+                            while time.monotonic() < end:
                                 solver.solve(b)
                         kept.append(raised.exception)
         finally:
@@ -202,10 +203,66 @@ class Threads(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+def interrupt(solver, name, after, *arguments):
+    """Calls the solver's method as if a handler raised an exception just before
+    the library's function, or just after."""
+    calls = solver._calls
+    function = getattr(calls, name)
+
+    def raises(*given):
+        if after:
+            function(*given)
+        raise TimeIsUp
+
+    solver._calls = calls._replace(**{name: raises})
+    try:
+        getattr(solver, name)(*arguments)
+    finally:
+        solver._calls = calls
+
+
 class Interrupted(unittest.TestCase):
     def fail_now(self, event):
         if self.fails:
             raise TimeIsUp
+
+    def test_a_solver_has_the_matrix_that_the_library_has(self):
+        for name in ("factor", "update"):
+            for after in (False, True):
+                matrices = [system(60)[0], system(60)[0].T + np.eye(60)]
+                kept = [weakref.ref(a) for a in matrices]
+                b = np.arange(60.0)
+                want = hone.solve(matrices[after], b)
+                solver = hone.factor(matrices[0])
+                first = solver.report
+                with self.assertRaises(TimeIsUp):
+                    interrupt(solver, name, after, matrices[1])
+                matrices.clear()
+                gc.collect()
+                self.assertIsNotNone(kept[after]())
+                self.assertEqual(solver.report is first, not after)
+                self.assertTrue(near(solver.solve(b), want))
+                self.assertIsNotNone(kept[after]())
+                self.assertIsNone(kept[not after]())
+
+    def test_a_batch_solver_has_the_matrices_that_the_library_has(self):
+        rng = np.random.default_rng(5)
+        for after in (False, True):
+            stacks = [rng.standard_normal((m, 9, 9)) for m in (4, 7)]
+            kept = [weakref.ref(a) for a in stacks]
+            solver = hone.factor_batch(stacks[0])
+            want = hone.solve_batch(stacks[after], np.ones(9)).x
+            with self.assertRaises(TimeIsUp):
+                interrupt(solver, "factor", after, stacks[1])
+            stacks.clear()
+            gc.collect()
+            count = 7 if after else 4
+            self.assertIsNotNone(kept[after]())
+            self.assertEqual(solver.shape, (count, 9, 9))
+            self.assertEqual(solver.results.shape, (count,))
+            self.assertTrue((solver.results["rcond"] > 0.0).all())
+            self.assertTrue(near(solver.solve(np.ones(9)).x, want))
+            self.assertIsNone(kept[not after]())
 
     def test_calls_have_their_report(self):
         self.fails = False
@@ -356,14 +413,24 @@ class Arguments(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, "two things of A"):
                 hone.solve(a, b, **said)
-        with self.assertRaisesRegex(ValueError, "two things of A"):
-            hone.solve(
-                a + 0j, b, assume_a="sym", lower=True, triangle="lower"
-            )
+        for said in (
+            {"assume_a": "sym", "lower": True, "triangle": "lower"},
+            {"assume_a": "her", "triangle": "upper_symmetric"},
+            {"assume_a": "lower triangular", "triangle": "lower"},
+            {"assume_a": "tridiagonal", "triangle": "upper"},
+            {"assume_a": "gen", "triangle": "lower"},
+        ):
+            for side in (b, np.stack((b, b))[..., None]):
+                with self.assertRaisesRegex(ValueError, "two things of A"):
+                    hone.solve(a + 0j, side, **said)
+        x = hone.solve(a, b, assume_a="lower triangular", triangle="both")
+        self.assertTrue(near(x, hone.solve(np.tril(a), b)))
 
     def test_switches_are_true_or_false(self):
-        a, b, _ = system(8)
-        for value in ("no", 2, 1.0, [True]):
+        a, b, want = system(8)
+        for value in (True, np.bool_(1), 1, np.int64(1)):
+            self.assertTrue(near(hone.solve(a, b, deterministic=value), want))
+        for value in ("no", 2, 1.0, [True], np.int64(2)):
             with self.assertRaisesRegex(TypeError, "True or False"):
                 hone.solve(a, b, deterministic=value)
         with self.assertRaisesRegex(TypeError, "a number"):
