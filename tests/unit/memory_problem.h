@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real and complex systems with memory hooks that count, and fail on demand.
-   The hooks fill memory with NaN, so that the use of uninitialized memory shows
-   in the results. */
+/* Real and complex systems whose memory is that of a heap (heap.h). */
 #ifndef TESTS_MEMORY_PROBLEM_H
 #define TESTS_MEMORY_PROBLEM_H
 
 #include "tests/gallery/either_call.h"
+#include "tests/unit/heap.h"
 #include "tests/unit/support.h"
-
-#include <pthread.h>
-
-/* The counts of the memory hooks, which get this struct as their context. */
-typedef struct heap {
-  int64_t calls;     /* calls of alloc */
-  int64_t fail_at;   /* the call that fails; -1: none */
-  bool fail_after;   /* all later calls fail too */
-  bool failed;       /* whether a call has failed */
-  int64_t blocks;    /* blocks not yet freed */
-  int64_t bytes;     /* bytes not yet freed */
-  int64_t peak;      /* the largest value of bytes */
-  int64_t strangers; /* frees of memory that is not of this heap */
-  pthread_t thread;  /* that began with the heap */
-  int64_t elsewhere; /* calls from other threads */
-} heap;
-
-/* Empties the heap and makes it that of the options. */
-void mp_use_heap(hone_options *options, heap *h);
 
 /* A system and how to solve it. */
 typedef struct problem {
@@ -56,7 +36,6 @@ int mp_solve(problem *p);
 int mp_solve_with(problem *p, either_solver *solver);
 int mp_three_calls(problem *p);
 
-void mp_check_heap(const heap *h); /* was all given back? */
 /* If the status is 0, x must have a small backward error. The first and the
    last column are checked, and those at the ends of a block. */
 void mp_check(const problem *p, int status);

@@ -54,12 +54,12 @@ static void fail_each(bat *t, bool after) {
   for (int64_t k = 0; k < 2000 && !done; k += 1 + k / 4) {
     ct_note("parts %d, n %d, orders %d, allocation %d fails, and all after: %d",
             t->parts, (int)t->batch.n, t->batch.orders != NULL, (int)k, after);
-    mp_use_heap(&t->options, &h);
+    heap_use(&t->options, &h);
     h.fail_at = k;
     h.fail_after = after;
     const int st = bat_call(t);
     check_outcome(t, st, h.failed);
-    mp_check_heap(&h);
+    heap_check(&h);
     CHECK_EQ_INT(h.elsewhere, 0);
     done = !h.failed;
   }
@@ -83,7 +83,7 @@ TEST(batch_memory, for_results_may_fail) {
     bat t = bat_make(1 + way % 2, COUNT, 5, 1);
     heap h;
     ct_note("parts %d, way %d", t.parts, way);
-    mp_use_heap(&t.options, &h);
+    heap_use(&t.options, &h);
     h.fail_at = 0;
     t.batch.result_size = offsetof(hone_batch_result, rcond);
     CHECK_EQ_INT(bat_call_with(t.parts, &t.batch, &t.options,
@@ -96,11 +96,11 @@ TEST(batch_memory, for_results_may_fail) {
       CHECK_EQ_INT(status, HONE_NO_MEMORY);
     }
     CHECK(sup_untouched(t.x, bat_doubles(&t), UNTOUCHED));
-    mp_check_heap(&h);
+    heap_check(&h);
     h.fail_at = -1;
     CHECK_EQ_INT(bat_call_with(t.parts, &t.batch, &t.options, NULL, NULL),
                  HONE_OK);
-    mp_check_heap(&h);
+    heap_check(&h);
     bat_discard(&t);
   }
 }
@@ -112,7 +112,7 @@ static void limit_kinds(void) {
   for (int way = 0; way < 2 * KINDS; way++) {
     bat t = make_kind(1 + way % 2, way / 2, orders);
     heap h;
-    mp_use_heap(&t.options, &h);
+    heap_use(&t.options, &h);
     ct_note("parts %d, kind %d", t.parts, way / 2);
     CHECK_EQ_INT(bat_call(&t), HONE_OK);
     const int64_t needed = h.peak;
@@ -122,12 +122,12 @@ static void limit_kinds(void) {
       const int64_t limit = HONE_MAX(needed * part / 16, (int64_t)1);
       ct_note("parts %d, kind %d, limit %d of %d", t.parts, way / 2, (int)limit,
               (int)needed);
-      mp_use_heap(&t.options, &h);
+      heap_use(&t.options, &h);
       t.options.memory_limit_bytes = limit;
       const int st = bat_call(&t);
       check_outcome(&t, st, part < 16);
       CHECK_LE((double)h.peak, (double)limit);
-      mp_check_heap(&h);
+      heap_check(&h);
     }
     bat_discard(&t);
   }
@@ -169,12 +169,12 @@ TEST(batch_memory, is_asked_for_on_the_calling_thread_only) {
     ct_note("parts %d", parts);
     t.batch.determinants = 1;
     t.options.threads = 4;
-    mp_use_heap(&t.options, &h);
+    heap_use(&t.options, &h);
     CHECK_EQ_INT(bat_solve(&t), HONE_OK);
     CHECK_EQ_INT(bat_in_blocks(&t), 320);
     CHECK_EQ_INT(h.elsewhere, 0);
     CHECK(h.calls > 0);
-    mp_check_heap(&h);
+    heap_check(&h);
     bat_discard(&t);
   }
 }
@@ -190,7 +190,7 @@ static int64_t keep_within(bat *t, int64_t limit, heap *h) {
   hone_options o = t->options;
   hone_batch_result factored[200];
   int64_t solved = 0;
-  mp_use_heap(&o, h);
+  heap_use(&o, h);
   o.columns = NULL;
   o.memory_limit_bytes = limit;
   if (!CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK))
@@ -216,7 +216,7 @@ static int64_t keep_within(bat *t, int64_t limit, heap *h) {
       memcpy(factored, t->results, (size_t)t->batch.count * sizeof *t->results);
   }
   hone_batch_solver_destroy(&solver);
-  mp_check_heap(h);
+  heap_check(h);
   return solved;
 }
 
@@ -261,7 +261,7 @@ TEST(batch_memory, of_solvers_makes_room_for_neighbours) {
     hone_batch_solver *solver = NULL;
     hone_options o = t.options;
     ct_note("part %d of %d bytes", (int)part, (int)needed);
-    mp_use_heap(&o, &h);
+    heap_use(&o, &h);
     o.columns = NULL;
     o.memory_limit_bytes = needed * part / 32;
     CHECK_EQ_INT(hone_batch_solver_create(&solver, &o), HONE_OK);
@@ -280,7 +280,7 @@ TEST(batch_memory, of_solvers_makes_room_for_neighbours) {
       CHECK_LE((double)h.peak, (double)o.memory_limit_bytes);
     }
     hone_batch_solver_destroy(&solver);
-    mp_check_heap(&h);
+    heap_check(&h);
   }
   bat_discard(&t);
 }

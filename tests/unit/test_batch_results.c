@@ -472,11 +472,11 @@ TEST(batch_results, in_device_memory_survive_every_failed_allocation) {
       bat_b(&t, 2)[0] *= 0x1p500; /* for no device */
       wrapped_trial.portion = 4;
       open_places(&p, t, sizeof(hone_batch_result));
-      mp_use_heap(&p.t.options, &h);
+      heap_use(&p.t.options, &h);
       h.fail_at = at;
       h.fail_after = way % 2;
       const int st = way / 2 ? call(&p, NULL) : call_there(&p);
-      mp_check_heap(&h);
+      heap_check(&h);
       ct_note("way %d, allocation %d", way, (int)at);
       device_get(p.t.x, p.w.x, (size_t)bat_doubles(&p.t) * sizeof(double));
       for (int64_t k = 0; k < MOST - 1 && way / 2 == 0; k++) {

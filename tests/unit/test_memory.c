@@ -25,7 +25,7 @@ static void fail_each(problem p, int (*call)(problem *), bool fail_after) {
     h = (heap){.fail_at = k, .fail_after = fail_after};
     int st = call(&p);
     mp_check(&p, st);
-    mp_check_heap(&h);
+    heap_check(&h);
     if (!h.failed) {
       CHECK_EQ_INT(st, HONE_OK);
       CHECK_LE(1, k); /* the hooks were called */
@@ -118,7 +118,7 @@ TEST(memory, failure_of_the_single_engine_is_followed_by_double) {
       accepted++;
       CHECK_CONTAINS(p.report.reason, "out of memory");
     }
-    mp_check_heap(&h);
+    heap_check(&h);
   }
   CHECK_LE(1, accepted);
   mp_discard(&p);
@@ -149,7 +149,7 @@ TEST(memory, failure_leaves_a_solver_that_can_be_used_again) {
       CHECK_EQ_INT(st, HONE_OK);
       mp_check(&p, st);
       either_destroy(&solver);
-      mp_check_heap(&h);
+      heap_check(&h);
       if (!failed)
         break;
     }
@@ -177,7 +177,7 @@ TEST(memory, is_not_allocated_by_later_factorizations_and_solves) {
     }
     CHECK_EQ_INT(h.calls, calls);
     either_destroy(&solver);
-    mp_check_heap(&h);
+    heap_check(&h);
     mp_discard(&p);
   }
 }
@@ -198,7 +198,7 @@ TEST(memory, does_not_grow_over_many_solves) {
   }
   CHECK_EQ_INT(p.report.host_bytes, peak);
   either_destroy(&solver);
-  mp_check_heap(&h);
+  heap_check(&h);
   for (int i = 0; i < 200; i++) {
     CHECK_EQ_INT(mp_solve(&p), HONE_OK);
     if (!CHECK_EQ_INT(h.blocks, 0))
@@ -327,7 +327,7 @@ TEST(memory, of_an_attempt_is_told) {
       a[i + j * N] = 1.0 / (double)(i + j + 1);
   }
   o.device = HONE_DEVICE_CPU;
-  mp_use_heap(&o, &h);
+  heap_use(&o, &h);
   (void)hone_solve(N, 1, a, N, b, N, x, N, &o, &r);
   CHECK_EQ_INT(r.host_bytes, h.peak);
   sup_free(a);
@@ -374,7 +374,7 @@ TEST(memory, stays_within_the_limit) {
         CHECK_EQ_INT(st, HONE_OK);
       if (part < 4)
         CHECK_EQ_INT(st, HONE_NO_MEMORY);
-      mp_check_heap(&h);
+      heap_check(&h);
     }
     mp_discard(&p);
   }

@@ -8,6 +8,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
 #include "tests/unit/entries.h"
+#include "tests/unit/heap.h"
 #include "tests/unit/wrapped.h"
 
 #include <math.h>
@@ -421,50 +422,30 @@ TEST_OF(single_factors_cuda, of_a_device_do_not_solve_in_the_child_of_a_fork) {
 
 /* ---- Failures ------------------------------------------------------------ */
 
-/* Memory of which one request is refused. */
-typedef struct store {
-  int64_t calls, fail_at, blocks;
-} store;
-
-static void *take(size_t bytes, void *ctx) {
-  store *s = ctx;
-  void *memory = s->calls++ == s->fail_at ? NULL : malloc(bytes);
-  s->blocks += memory != NULL;
-  return memory;
-}
-
-static void give(void *memory, void *ctx) {
-  ((store *)ctx)->blocks -= memory != NULL;
-  free(memory);
-}
-
 TEST_OF(single_factors, give_everything_back_when_memory_is_refused) {
-  store s = {.fail_at = -1};
+  heap h;
   known k = make_known(450, HONE_DEVICE_CPU);
-  k.options.alloc = take;
-  k.options.free = give;
-  k.options.alloc_ctx = &s;
   int st = HONE_NO_MEMORY;
   for (int64_t at = 0; st != HONE_OK; at++) {
     REQUIRE(at < 100);
-    s = (store){.fail_at = at};
+    heap_use(&k.options, &h);
+    h.fail_at = at;
     st = make(&k);
-    const bool failed = s.calls > at;
-    CHECK(st == HONE_OK || (failed && st == HONE_NO_MEMORY));
+    CHECK(st == HONE_OK || (h.failed && st == HONE_NO_MEMORY));
     CHECK((k.factors != NULL) == (st == HONE_OK));
-    CHECK(st == HONE_OK || s.blocks == 0);
-    if (st == HONE_OK && failed) { /* one thread does it: there is no pool */
+    CHECK(st == HONE_OK || h.blocks == 0);
+    if (st == HONE_OK && h.failed) { /* one thread does it: there is no pool */
       check_solution(&k, 'N', 1);
       hone_single_functions()->destroy(&k.factors);
       st = HONE_NO_MEMORY;
     }
   }
-  s.fail_at = s.calls; /* a solution may need some */
+  h.fail_at = h.calls; /* a solution may need some */
   multiply(&k, 'N');
   st = hone_single_functions()->solve(k.factors, 'N', 1, k.b, k.n);
-  CHECK(st == (s.calls > s.fail_at ? HONE_NO_MEMORY : HONE_OK));
+  CHECK(st == (h.failed ? HONE_NO_MEMORY : HONE_OK));
   hone_single_functions()->destroy(&k.factors);
-  CHECK_EQ_INT(s.blocks, 0);
+  heap_check(&h);
   discard(&k);
 }
 

@@ -7,6 +7,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
 #include "tests/unit/entries.h"
+#include "tests/unit/heap.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -238,37 +239,18 @@ TEST_OF(triangle, is_copied_within_the_limit) {
   free_half(&s);
 }
 
-/* Memory of which one request is refused. */
-typedef struct store {
-  int64_t calls, fail_at, blocks;
-} store;
-
-static void *take(size_t bytes, void *ctx) {
-  store *s = ctx;
-  void *memory = s->calls++ == s->fail_at ? NULL : malloc(bytes);
-  s->blocks += memory != NULL;
-  return memory;
-}
-
-static void put(void *memory, void *ctx) {
-  ((store *)ctx)->blocks -= memory != NULL;
-  free(memory);
-}
-
 static void check_failing_memory(int64_t n) {
-  store memory = {.fail_at = -1};
   half_system s = make_half(n, HONE_TRIANGLE_UPPER, HONE_COL_MAJOR);
-  bool failed = true;
-  s.options.alloc = take;
-  s.options.free = put;
-  s.options.alloc_ctx = &memory;
-  for (int64_t at = 0; failed; at++) {
-    memory = (store){.fail_at = at};
+  heap memory;
+  heap_use(&s.options, &memory);
+  memory.failed = true;
+  for (int64_t at = 0; memory.failed; at++) {
+    heap_use(&s.options, &memory);
+    memory.fail_at = at;
     const int st = solve(&s, NULL);
-    failed = memory.calls > at;
     ct_note("n %d, request %d", (int)n, (int)at);
-    CHECK(st == HONE_OK || (failed && st == HONE_NO_MEMORY));
-    CHECK_EQ_INT(memory.blocks, 0);
+    CHECK(st == HONE_OK || (memory.failed && st == HONE_NO_MEMORY));
+    heap_check(&memory);
     REQUIRE(at < 200);
   }
   free_half(&s);
