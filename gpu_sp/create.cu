@@ -36,6 +36,8 @@ int capability_here() {
                              device) == cudaSuccess &&
       cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
                              device) == cudaSuccess;
+  if (!known)
+    (void)cudaGetLastError();
   return known ? 10 * major + minor : LEAST_CAPABILITY;
 }
 

@@ -348,6 +348,8 @@ static size_t shared_here() {
       cudaGetDevice(&device) == cudaSuccess &&
       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                              device) == cudaSuccess;
+  if (!known)
+    (void)cudaGetLastError();
   return known ? static_cast<size_t>(most) : SIZE_MAX;
 }
 

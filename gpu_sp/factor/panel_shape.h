@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How many rows a launch of panel.cu can hold on the current device, and how a
-   panel is divided among thread blocks. Included by panel.cu alone, after the
-   kernels. */
+   panel is divided among thread blocks. Included by panel.cu alone. */
 #ifndef HONE_CUDA_PANEL_SHAPE_H
 #define HONE_CUDA_PANEL_SHAPE_H
 
