@@ -423,7 +423,8 @@ def solve_batch(
         backward_error, normwise_error, residual_error, forward_error, digits,
         iterations      the worst of the system's columns
         precision       of the factors, 32 or 64
-        rcond           1 / condition in the 1-norm, estimated
+        rcond           1 / condition, estimated, in the 1-norm or, with trans
+                        or an A by rows (C order), also the infinity norm
         row, col        0-based: the first NaN or Inf, or the smallest pivot
         log_abs_det, det_re, det_im
                         with determinants=True: log |det|, and the sign of the

@@ -120,7 +120,8 @@ class BatchSolver(Kept):
     def results(self) -> Results:
         """The results of the factorizations, one for each matrix: status,
         rcond, the place of a NaN or of the smallest pivot, and determinants if
-        they were asked for; see hone.solve_batch."""
+        they were asked for; see hone.solve_batch. Those that were stopped stay
+        CANCELLED here, and the next solve factors them."""
         return self._known[1]
 
     @property

@@ -49,8 +49,7 @@ class Kept:
     def __init__(self, destroy: Any) -> None:
         self._handle = ctypes.c_void_p()
         self._destroy = destroy
-        self._lock: Any = threading.RLock()
-        self._process = os.getpid()
+        self._locks: dict[int, Any] = {}  # one for each process
         self._watch: Optional[Watch] = None
         self._last: Optional[Held] = None
         self._told: tuple[Optional[Held], Optional[Report]] = None, None
@@ -98,17 +97,15 @@ class Kept:
         """Returns the lock, for a with statement that has the solver to itself.
         The statement takes a lock of Python's and gives it back whatever a
         signal's handler raises meanwhile, as one of our own would not."""
-        if self._process != os.getpid():
-            # The thread that had it may not exist in the child of a fork.
-            self._process = os.getpid()
-            self._lock = threading.RLock()
-        if self._lock._is_owned():
+        # In the child of a fork the thread that had it may not exist.
+        lock = self._locks.setdefault(os.getpid(), threading.RLock())
+        if lock._is_owned():
             raise HoneBusyError(
                 "a solver cannot be used by its own progress function, nor by "
                 "a signal's handler that interrupts it",
                 Status.BUSY,
             )
-        return self._lock
+        return lock
 
     def _check_open(self) -> None:
         if not self._handle:

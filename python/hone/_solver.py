@@ -102,13 +102,18 @@ class Solver(Kept):
 
     def factor(self, A: AnyArray, *, copy: bool = False) -> Self:
         """Replaces the matrix by another of the same order and factors it. A
-        solver of a complex matrix takes real ones too."""
+        solver of a complex matrix takes real ones too. An A that is not stored
+        as the first one was, by rows or by columns, is copied.
+
+        A call that is stopped, or fails while it factors, as where A has a NaN
+        or is singular, leaves the solver without a matrix; one that is refused
+        for A's shape or type leaves it as it was."""
         return self._replace(self._calls.factor, A, copy)
 
     def update(self, A: AnyArray, *, copy: bool = False) -> Self:
         """Replaces the matrix by a nearby one but keeps the factors. Solves
         refine with the new matrix, and factor it only if this does not
-        converge."""
+        converge. What is refused is as for factor."""
         return self._replace(self._calls.update, A, copy)
 
     def _replace(self, call: Any, A: AnyArray, copy: bool) -> Self:

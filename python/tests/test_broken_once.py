@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 import weakref
+from unittest import mock
 
 import hone
 import numpy as np
@@ -73,6 +74,11 @@ class Signals(unittest.TestCase):
         def handler(number, frame):
             raise TimeIsUp
 
+        def solve_for_long(solver):
+            end = time.monotonic() + 10.0
+            while time.monotonic() < end:
+                solver.solve(b)
+
         before = signal.signal(signal.SIGALRM, handler)
         kept = []
         try:
@@ -81,10 +87,8 @@ class Signals(unittest.TestCase):
                     for k in range(1000):
                         when = 1e-5 + 1e-6 * k
                         with self.assertRaises(TimeIsUp) as raised:
-                            end = time.monotonic() + 10.0
                             signal.setitimer(signal.ITIMER_REAL, when)
-                            while time.monotonic() < end:
-                                solver.solve(b)
+                            solve_for_long(solver)
                         kept.append(raised.exception)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -244,6 +248,39 @@ class Interrupted(unittest.TestCase):
                 self.assertTrue(near(solver.solve(b), want))
                 self.assertIsNotNone(kept[after]())
                 self.assertIsNone(kept[not after]())
+
+    def test_a_child_waits_for_no_thread_of_its_parent(self):
+        """Even if its first call was interrupted as it made a lock."""
+        a, b, want = system(5)
+        solver = hone.factor(a)
+        held, end, done = threading.Event(), threading.Event(), []
+        make = threading.RLock
+
+        def hold():
+            with solver._alone():
+                held.set()
+                end.wait()
+
+        def fails():
+            make()
+            raise TimeIsUp
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait()
+        with mock.patch("os.getpid", lambda: -1):  # the child's
+            with mock.patch("threading.RLock", fails):
+                with self.assertRaises(TimeIsUp):
+                    solver.solve(b)
+            child = threading.Thread(
+                target=lambda: done.append(solver.solve(b)), daemon=True
+            )
+            child.start()
+            child.join(10.0)
+            found = list(done)
+        end.set()
+        holder.join()
+        self.assertTrue(found and near(found[0], want))
 
     def test_a_batch_solver_has_the_matrices_that_the_library_has(self):
         rng = np.random.default_rng(5)
