@@ -207,10 +207,13 @@
 #define hone_mirror_sum hone_z_mirror_sum
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
+#define hone_noise_by_rows hone_z_noise_by_rows
 #define hone_noise_lost_part hone_z_noise_lost_part
 #define hone_noise_of_products hone_z_noise_of_products
+#define hone_noise_of_rest hone_z_noise_of_rest
 #define hone_noise_of_solve hone_z_noise_of_solve
 #define hone_noise_of_zeros hone_z_noise_of_zeros
+#define hone_noise_rows_serve hone_z_noise_rows_serve
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_noise_uniform_norm hone_z_noise_uniform_norm

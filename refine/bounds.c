@@ -41,6 +41,7 @@
 #include "refine/bounds.h"
 
 #include "refine/error_bars.h"
+#include "refine/extra_precise.h"
 #include "refine/noise.h"
 #include "refine/relaxation.h"
 #include "refine/scale.h"
@@ -66,6 +67,8 @@ static const long double ROUNDING = 4.0L * 0x1p-53L,
 /* In norms relative to x, a solve is assumed to be wrong by at most its result,
    and by so many times ||E|| where that is more (docs/numerics.md). */
 static const long double OF_PROBED = 4.0L;
+/* A bound within this part of x serves extra-precise mode. */
+static const long double LIMIT = (long double)(HONE_EXTRA_LIMIT - HONE_EPS);
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
@@ -195,10 +198,13 @@ static bool measure_rest_there(hone_refinement *ctx,
                                hone_residual_block *block) {
   const hone_refined *columns[HONE_SOLVE_COLUMNS];
   long double effect[HONE_SOLVE_COLUMNS];
-  if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
-    return false;
-  for (int64_t c = 0; c < m; c++)
+  bool serves = m > 1 && ctx->f.use_copy && ctx->f.engine->residuals != NULL;
+  for (int64_t c = 0; c < m; c++) {
     columns[c] = list[c].column;
+    serves = serves && !columns[c]->wide; /* whose denominators are wanted */
+  }
+  if (!serves)
+    return false;
   const bool counts =
       hone_bounds_allow(ctx, certificate, m, columns, block, effect);
   if (ctx->f.engine->residuals(ctx->f.self, ctx->f.a, ctx->trans, block) !=
@@ -232,10 +238,13 @@ static void measure_rest(hone_refinement *ctx, hone_certificate *certificate,
     ctx->f.engine->expect(ctx->f.self);
   hone_residual_block block = {m, x, r, v, NULL, false, false};
   const bool there = measure_rest_there(ctx, certificate, m, list, &block);
-  for (int64_t c = 0; !there && ctx->f.use_copy && c < m; c++)
+  for (int64_t c = 0; !there && ctx->f.use_copy && c < m; c++) {
     ctx->f.use_copy =
         hone_residual(&ctx->f, ctx->trans, x[c], r[c], v[c], den[c]) &&
         ctx->f.use_copy;
+    if (ctx->f.use_copy)
+      list[c].products += hone_noise_of_rest(ctx, list[c].column, v[c], den[c]);
+  }
   for (int64_t c = 0; !ctx->f.use_copy && c < m; c += HONE_PROBES) {
     const hone_residual_job job = {.a = ctx->f.a,
                                    .trans = ctx->trans,
@@ -246,6 +255,8 @@ static void measure_rest(hone_refinement *ctx, hone_certificate *certificate,
                                    .r = v + c,
                                    .den = den + c};
     ctx->f.a->op->residual(&job, ctx->f.pool);
+    for (int64_t k = c; k < c + job.k; k++)
+      list[k].products += hone_noise_of_rest(ctx, list[k].column, v[k], den[k]);
   }
   *(ctx->f.use_copy ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
@@ -301,6 +312,9 @@ static verdict judge(const hone_refinement *ctx,
       return TOO_NOISY;
     if (!c->by_steps && !b->sampled && contraction->power == 1)
       return SAMPLE_NOISE;
+    if (b->weights == NULL && noise_prevails(b, o) &&
+        !(o->total <= LIMIT * c->errors.size) && hone_noise_rows_serve(ctx, c))
+      return TOO_NOISY;
   }
   if (!tight(b, o) &&
       hone_relaxation_next(contraction, step) <= HONE_BOUNDS_STEPS &&

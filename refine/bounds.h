@@ -62,8 +62,9 @@ bool hone_bounds_use_device(const hone_refinement *ctx,
 /* Measures the accepted columns that were not measured in double-double. */
 void hone_bounds_measure(hone_refinement *ctx, int64_t m,
                          hone_refined *columns);
-/* Measures the columns again, in double-double, whose residual was not accurate
-   enough for a bound. Returns true if there are any. */
+/* Measures the columns again whose residual was not accurate enough for a
+   bound: in double-double if it followed steps of x, else in pairs of long
+   doubles. Returns true if there are any. */
 bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list);
 

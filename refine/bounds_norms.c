@@ -89,16 +89,23 @@ void hone_bounds_measure(hone_refinement *ctx, int64_t m,
 
 bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
-  hone_refined *noisy[HONE_SOLVE_COLUMNS];
+  hone_refined *by_steps[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
-  for (int64_t c = 0; c < m; c++)
-    if (list[c]->noisy)
-      noisy[count++] = list[c];
+  bool any = false;
+  for (int64_t c = 0; c < m; c++) {
+    if (!list[c]->noisy)
+      continue;
+    list[c]->noisy = false;
+    if (list[c]->by_steps)
+      by_steps[count++] = list[c];
+    else
+      any = hone_noise_by_rows(ctx, list[c]) || any;
+  }
   for (int64_t c = 0; c < count; c++)
-    noisy[c]->noisy = noisy[c]->by_steps = false;
+    by_steps[c]->by_steps = false;
   if (count > 0)
-    hone_refined_measure(ctx, true, false, count, noisy);
-  return count > 0;
+    hone_refined_measure(ctx, true, false, count, by_steps);
+  return count > 0 || any;
 }
 
 /* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +

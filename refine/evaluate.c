@@ -137,7 +137,7 @@ static void take_errors(void *ctx, int64_t c) {
   const listed_columns *columns = ctx;
   hone_refined *column = columns->list[c];
   column->verified = columns->accurate && !columns->device;
-  column->den_lost = false;
+  column->den_lost = column->wide = false;
   column->vouched_there = false;
   column->gamma = residual_gamma(columns->ctx->f.a->n, columns->accurate,
                                  columns->rough, column->digits_lost);

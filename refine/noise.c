@@ -21,6 +21,10 @@ static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 /* A correction that the factors alone made so many times larger is rounded more
    than the random probes were. */
 static const long double MAGNIFIED = 4.0L;
+/* Rows are summed in pairs of long doubles where that leaves at most this part
+   of the noise; the caller may stop the call after so many entries. */
+static const double WORTH_ROWS = 0.25;
+enum { ROWS_ENTRIES = 1 << 22 };
 /* The relative rounding error of a solve in double precision, for each unit of
    the condition number of S. */
 static const long double ROUNDING = 4.0L * HONE_ROUNDINGS * 0x1p-53L;
@@ -104,6 +108,76 @@ void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {
   }
   if (any)
     hone_refined_norms(ctx, c);
+}
+
+/* Rows of a residual that several threads compute. */
+typedef struct wide_rows {
+  const hone_refinement *ctx;
+  hone_refined *column;
+  int64_t first;
+} wide_rows;
+
+static void measure_row(void *rows, int64_t k) {
+  const wide_rows *w = rows;
+  const hone_refinement *ctx = w->ctx;
+  hone_refined *c = w->column;
+  const int64_t i = w->first + k;
+  hone_wide_row row = {.a = ctx->f.a,
+                       .trans = ctx->trans,
+                       .i = i,
+                       .x = c->x,
+                       .b = c->b[i],
+                       .shift = c->shift};
+  ctx->f.a->op->wide_row(&row);
+  c->r[i] = row.r;
+  c->den[i] = row.zero ? 0.0 : row.den;
+}
+
+/* gamma of a residual in pairs of long doubles of unit roundoff u. Each real
+   product is added as four, each of which adds at most u den to the sum of
+   rounding errors, which is rounded by u of itself: (m^2 / 2 + 2 m + 2) u^2 in
+   all for m of them, in each part of a complex entry. (That the sum of both is
+   rounded to long double before it is rounded to double is covered by
+   HONE_NOISE_FACTOR.) */
+static double wide_gamma(int64_t n) {
+  const double u = (double)(0.5L * LDBL_EPSILON);
+  const double m = 4.0 * HONE_PARTS * (double)n;
+  return HONE_PARTS * (0.5 * m * m + 2.0 * m + 2.0) * u * u;
+}
+
+bool hone_noise_rows_serve(const hone_refinement *ctx, const hone_refined *c) {
+  return c->extra_precise && !c->wide && !c->by_steps &&
+         wide_gamma(ctx->f.a->n) <= WORTH_ROWS * c->gamma;
+}
+
+bool hone_noise_by_rows(const hone_refinement *ctx, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  wide_rows rows = {.ctx = ctx, .column = c};
+  while (rows.first < n) {
+    const int64_t count = HONE_MIN(n - rows.first, 1 + ROWS_ENTRIES / n);
+    if (hone_watch_stop(ctx->watch, "refine", 0.0, 0, HONE_NAN))
+      return false;
+    hone_pool_run(ctx->f.pool, count, measure_row, &rows);
+    rows.first += count;
+  }
+  c->gamma = wide_gamma(n);
+  c->den_lost = false;
+  c->wide = true;
+  hone_refined_norms(ctx, c);
+  return true;
+}
+
+long double hone_noise_of_rest(const hone_refinement *ctx,
+                               const hone_refined *c, hone_entry *v,
+                               double *den) {
+  hone_refined rest = *c;
+  if (!c->wide)
+    return 0.0L;
+  rest.r = v;
+  rest.den = den;
+  rest.gamma = (double)hone_pair_terms(ctx->f.a->n) * HONE_EPS * HONE_EPS;
+  hone_refined_norms(ctx, &rest);
+  return c->spread * rest.errors.noise;
 }
 
 /* At least sqrt(sum_k |z_k|_i^2) over the probes, whose entries were rounded to

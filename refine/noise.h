@@ -43,6 +43,22 @@ long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
    where there are many such rows. */
 void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *column);
 
+/* Is it worth measuring the column's residual once more, row by row in pairs of
+   long doubles? That leaves little noise but that of rounding r to double,
+   which extra-precise mode may need, and takes far longer than a pass over A.
+ */
+bool hone_noise_rows_serve(const hone_refinement *ctx,
+                           const hone_refined *column);
+/* Does so. Returns false where the caller stops the call meanwhile. */
+bool hone_noise_by_rows(const hone_refinement *ctx, hone_refined *column);
+
+/* Bounds the effect on x of the rounding errors of v = r - op(A) t in
+   double-double where they count beside the noise of r, as it is so little: 0
+   for all other columns. den is |op(A)| |t| + |r|. */
+long double hone_noise_of_rest(const hone_refinement *ctx,
+                               const hone_refined *column, hone_entry *v,
+                               double *den);
+
 /* Bounds the effect on x of the rounding errors of residuals r - op(A) t that
    are plain, or rough (hone_residual_block), for the columns listed, of which t
    is the spare vector: the moduli of A have a 2-norm of at most the root of

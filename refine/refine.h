@@ -92,6 +92,7 @@ typedef struct hone_refined {
   double *tail_den;          /* n: |op(A)| |tail|, times 2^shift */
   bool measure_tail;         /* each pass over A also measures the tail */
   bool extra_precise;        /* refined in extra-precise mode to the end */
+  bool wide; /* r was summed in pairs of long doubles (noise.c) */
   /* For steps.c: r follows the steps of x. */
   bool by_steps;
   bool by_many; /* its noise is bounded by the certificate's inverse_many */

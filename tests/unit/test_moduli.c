@@ -12,6 +12,7 @@
 
 #include "tests/unit/ct.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -114,6 +115,75 @@ TEST_OF(moduli, residuals_are_wrong_by_the_rounding_of_complex_products) {
   CHECK_NEAR(s.column.gamma, (double)hone_pair_terms(N) * 0x1p-106, 0.0);
   hone_refined_measure(&s.ctx, false, false, 1, list);
   CHECK_NEAR(s.column.gamma, ROUNDINGS * (N + 4) * 0x1p-53, 0.0);
+}
+
+/* The products of each row cancel, beside some b that are 2^-60 of them, so
+   that r = b: its noise is the rounding of r to double and gamma den, gamma
+   being that of 4 N sums in pairs of long doubles, 8 N for complex entries. */
+TEST_OF(moduli, rows_in_long_double_leave_the_rounding_of_r_alone) {
+  const double u = (double)(0.5L * LDBL_EPSILON);
+  const double m = 4.0 * HONE_PARTS * N;
+  const hone_entry small = 0x1p-60 * both_parts();
+  moduli s;
+  set_up(&s);
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < N; j++)
+      s.identity[i + j * N] = j % 2 ? -both_parts() : both_parts();
+  for (int i = 0; i < N; i++) {
+    s.b[i] = i % 4 == 0 ? small : i % 4;
+    s.r[i] = HONE_NAN;
+    s.den[i] = HONE_NAN;
+  }
+  s.column.gamma = (double)hone_pair_terms(N) * 0x1p-106;
+  s.column.shift = 3;
+  s.column.den_lost = true;
+  CHECK(!hone_noise_rows_serve(&s.ctx, &s.column));
+  s.column.extra_precise = true;
+  CHECK(hone_noise_rows_serve(&s.ctx, &s.column));
+  CHECK(hone_noise_by_rows(&s.ctx, &s.column));
+  CHECK(s.column.wide && !s.column.den_lost);
+  CHECK(!hone_noise_rows_serve(&s.ctx, &s.column));
+  const double gamma = HONE_PARTS * (m * m / 2.0 + 2.0 * m + 2.0) * u * u;
+  CHECK_NEAR(s.column.gamma, gamma, 1e-15 * gamma);
+  for (int i = 0; i < N; i++) {
+    CHECK_NEAR(hone_abs(s.r[i] - 8.0 * s.b[i]), 0.0, 0.0);
+    CHECK_NEAR(s.den[i], 8.0 * (N + hone_abs(s.b[i])), 1e-13);
+  }
+  const double most = 3.0 * 0x1p-53 + gamma * (N + 3.0);
+  CHECK_LE((double)s.column.errors.noise, sqrt(N) * most * 1.0001);
+  CHECK_LE(most * 0.9999, (double)s.column.errors.noise);
+}
+
+static int stop_at_once(void *user, const hone_progress *progress) {
+  (void)user, (void)progress;
+  return 1;
+}
+
+TEST_OF(moduli, rows_in_long_double_end_where_the_caller_says_so) {
+  moduli s;
+  set_up(&s);
+  s.watch.progress = stop_at_once;
+  s.column.extra_precise = true;
+  s.column.gamma = 1.0;
+  CHECK(!hone_noise_by_rows(&s.ctx, &s.column));
+  CHECK(!s.column.wide);
+  CHECK_NEAR(s.column.gamma, 1.0, 0.0);
+}
+
+/* v = r - t for r without noise is wrong by gamma (|t| + |r|) + eps |v|. */
+TEST_OF(moduli, the_rest_of_such_rows_has_noise_of_its_own) {
+  const double gamma = (double)hone_pair_terms(N) * 0x1p-106;
+  moduli s;
+  hone_entry v[N];
+  set_up(&s);
+  for (int i = 0; i < N; i++)
+    v[i] = 0x1p-50 * last_part(1.0);
+  s.column.spread = 3.0L;
+  CHECK_NEAR((double)hone_noise_of_rest(&s.ctx, &s.column, v, s.den), 0.0, 0.0);
+  s.column.wide = true;
+  const double wanted = 3.0 * sqrt(N) * (2.0 * gamma + 0x1p-103);
+  CHECK_NEAR((double)hone_noise_of_rest(&s.ctx, &s.column, v, s.den), wanted,
+             1e-12 * wanted);
 }
 
 TEST_OF(moduli, a_plain_pass_suffices_below_the_limit_by_its_rounding) {
