@@ -338,6 +338,14 @@ int factor_block_columns(hone_cuda *c, const hone_dense *a,
   return st;
 }
 
+/* Ends what was begun for an A that is given up. The next one may be inspected
+   in another stream, where nothing would wait for kernels that still measure
+   this one. */
+void abandon(hone_cuda *c) {
+  hone_cuda_feed_stop(c);
+  (void)cudaStreamSynchronize(c->work);
+}
+
 } // namespace
 
 int hone_cuda_factor(void *self, const hone_matrix *matrix,
@@ -349,9 +357,9 @@ int hone_cuda_factor(void *self, const hone_matrix *matrix,
     info->growth = HONE_NAN; /* unless the factors are complete */
     info->zero_pivot = -1;
     int st = factor_block_columns(c, a, scaling, info);
-    if (st != HONE_OK)
-      hone_cuda_feed_stop(c);
     TRY(hone_cuda_outcome(c, !info->hopeless, info));
+    if (st != HONE_OK)
+      abandon(c);
     c->meanwhile = nullptr; /* if it failed */
     const bool complete = info->zero_pivot < 0 && !info->hopeless;
     if (st != HONE_OK || !complete || info->growth <= DBL_MAX)
