@@ -45,6 +45,8 @@ static bool find(void *library, const char *name, void *call) {
 }
 
 static bool find_all(void *library, hone_driver *d) {
+  (void)find(library, "cuThreadExchangeStreamCaptureMode",
+             &d->exchange_capture_mode);
   return find(library, "cuPointerGetAttributes", &d->attributes) &&
          find(library, "cuDeviceGet", &d->device) &&
          find(library, "cuDevicePrimaryCtxGetState", &d->state) &&
@@ -52,6 +54,8 @@ static bool find_all(void *library, hone_driver *d) {
          find(library, "cuDevicePrimaryCtxRelease_v2", &d->release) &&
          find(library, "cuCtxPushCurrent_v2", &d->push) &&
          find(library, "cuCtxPopCurrent_v2", &d->pop) &&
+         find(library, "cuCtxGetCurrent", &d->current) &&
+         find(library, "cuCtxSetCurrent", &d->set_current) &&
          find(library, "cuMemcpy2DUnaligned_v2", &d->copy) &&
          find(library, "cuMemcpy2DAsync_v2", &d->copy_async) &&
          find(library, "cuStreamCreate", &d->stream_create) &&

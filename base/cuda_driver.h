@@ -27,6 +27,7 @@ typedef struct hone_driver_copy {
 
 enum { HONE_DRIVER_HOST = 1, HONE_DRIVER_DEVICE = 2 }; /* types of memory */
 enum { HONE_DRIVER_OUT_OF_MEMORY = 2 };                /* a result */
+enum { HONE_DRIVER_RELAXED = 2 }; /* a capture mode: calls break no capture */
 
 /* Attributes of a pointer. */
 enum {
@@ -50,6 +51,8 @@ typedef struct hone_driver {
   int (*release)(int device);
   int (*push)(void *context);
   int (*pop)(void **context);
+  int (*current)(void **context); /* NULL: this thread has none */
+  int (*set_current)(void *context);
   int (*copy)(const hone_driver_copy *copy);
   int (*copy_async)(const hone_driver_copy *copy, void *stream);
   int (*stream_create)(void **stream, unsigned flags);
@@ -57,7 +60,17 @@ typedef struct hone_driver {
   int (*stream_destroy)(void *stream);
   int (*pin)(void **memory, size_t bytes, unsigned flags);
   int (*unpin)(void *memory);
+  /* Exchanges *mode for this thread's, which says what its calls do to a graph
+     that is captured. NULL where the driver is older than CUDA 10.1. */
+  int (*exchange_capture_mode)(int *mode);
 } hone_driver;
+
+/* Exchanges the thread's mode for *mode. driver: may be NULL. */
+static inline void hone_driver_exchange_capture_mode(const hone_driver *driver,
+                                                     int *mode) {
+  if (driver != NULL && driver->exchange_capture_mode != NULL)
+    (void)driver->exchange_capture_mode(mode);
+}
 
 /* NULL where no driver is in the process, and so no memory of a device: it is
    not loaded for this. Tens of nanoseconds. */

@@ -113,12 +113,14 @@ bool hone_device_memory_in(hone_device_range *known, const void *p,
 typedef struct entered_context {
   const hone_driver *driver;
   int device;
-  bool retained; /* the primary context was retained */
+  bool retained;    /* the primary context was retained */
+  int capture_mode; /* of the caller's */
 } entered_context;
 
 static int enter_context(entered_context *in, const hone_device_memory *place) {
   void *context = place->context;
-  *in = (entered_context){.driver = hone_driver_present()};
+  *in = (entered_context){.driver = hone_driver_present(),
+                          .capture_mode = HONE_DRIVER_RELAXED};
   if (in->driver == NULL)
     return HONE_DEVICE_FAILED;
   int st = status_of(in->driver->device(&in->device, place->ordinal));
@@ -128,13 +130,16 @@ static int enter_context(entered_context *in, const hone_device_memory *place) {
   }
   if (st == HONE_OK)
     st = status_of(in->driver->push(context));
-  if (st != HONE_OK && in->retained)
+  if (st == HONE_OK)
+    hone_driver_exchange_capture_mode(in->driver, &in->capture_mode);
+  else if (in->retained)
     (void)in->driver->release(in->device);
   return st;
 }
 
-static void leave_context(const entered_context *in) {
+static void leave_context(entered_context *in) {
   void *context;
+  hone_driver_exchange_capture_mode(in->driver, &in->capture_mode);
   (void)in->driver->pop(&context);
   if (in->retained)
     (void)in->driver->release(in->device);
@@ -244,8 +249,7 @@ static void reserve_slots(hone_host_copy *t, int count, size_t bytes) {
   t->slot_bytes = bytes;
 }
 
-/* Fetching ------------------------------------------------------------------
- */
+/* Fetching ----------------------------------------------------------------- */
 
 static void note_failure(hone_host_copy *t, int st) {
   if (st != HONE_OK)
@@ -324,8 +328,7 @@ static void fetch_task(void *ctx, int64_t task) {
   leave_context(&in);
 }
 
-/* The copy ------------------------------------------------------------------
- */
+/* The copy ----------------------------------------------------------------- */
 
 bool hone_device_memory_is_primary(const hone_device_memory *place) {
   const hone_driver *driver = hone_driver_present();

@@ -3,6 +3,10 @@
    loaded when the program runs. */
 #include "gpu_sp/calls.h"
 
+extern "C" {
+#include "base/device_memory.h"
+}
+
 #include <pthread.h>
 #ifndef HONE_EMULATE
 #include <dlfcn.h>
@@ -55,6 +59,12 @@ void find_solver() {
   found_solver = true;
 }
 
+void exchange_capture_mode(hone_cuda_callers *callers) {
+  auto mode = static_cast<cudaStreamCaptureMode>(callers->capture_mode);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  callers->capture_mode = mode;
+}
+
 /* An emulated device has one context. */
 void find_context() {
   context_id = [](void *, unsigned long long *id) {
@@ -99,6 +109,11 @@ void find_solver() {
       find(library, "cusolverDnDgetrs", &solver.getrs);
 }
 
+/* That of the runtime would create a context. */
+void exchange_capture_mode(hone_cuda_callers *callers) {
+  hone_driver_exchange_capture_mode(callers->driver, &callers->capture_mode);
+}
+
 /* The driver has this function since CUDA 12. The runtime has loaded it. */
 void find_context() {
   void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
@@ -108,11 +123,39 @@ void find_context() {
 
 #endif
 
+/* A context that has been found to be the primary one of its device. */
+thread_local void *known_primary;
+
 } // namespace
 
 const hone_cusolver *hone_cuda_solver() {
   pthread_once(&solver_once, find_solver);
   return found_solver ? &solver : nullptr;
+}
+
+void hone_cuda_enter(hone_cuda_callers *callers) {
+  int ordinal = 0;
+  (void)cudaGetLastError();
+  void *context = nullptr;
+  *callers = {hone_driver_present(), HONE_DRIVER_RELAXED, nullptr};
+  exchange_capture_mode(callers);
+  if (callers->driver == nullptr || callers->driver->current(&context) != 0 ||
+      context == nullptr || context == known_primary ||
+      cudaGetDevice(&ordinal) != cudaSuccess)
+    return;
+  const hone_device_memory in = {ordinal, context};
+  if (hone_device_memory_is_primary(&in)) {
+    known_primary = context;
+    return;
+  }
+  callers->context = context;
+  (void)cudaSetDevice(ordinal); /* makes the primary context current */
+}
+
+void hone_cuda_leave(hone_cuda_callers *callers) {
+  if (callers->context != nullptr)
+    (void)callers->driver->set_current(callers->context);
+  exchange_capture_mode(callers);
 }
 
 bool hone_cuda_context(uint64_t *id) {

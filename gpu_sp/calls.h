@@ -6,6 +6,10 @@
 
 #include "api/hone.h"
 
+extern "C" {
+#include "base/cuda_driver.h"
+}
+
 #include <cstdint>
 
 #ifdef HONE_EMULATE /* for the CPU, by tests: see kernels.h */
@@ -59,22 +63,37 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
       st = CALL(call);                                                         \
   } while (0)
 
+/* The state of this thread that belongs to the caller. */
+struct hone_cuda_callers {
+  const hone_driver *driver; /* NULL: it is not loaded, and all else is unset */
+  int capture_mode;
+  void *context; /* NULL: it may stay as it is */
+};
+
+/* From enter to leave, calls of this thread
+   - neither break nor join a capture of a CUDA graph that the caller has begun,
+     in this thread or another: ours are made on streams of our own, and wait
+     for them. (To free device memory breaks a capture all the same.)
+   - are made in the primary context of the caller's device, where all of ours
+     lies, if the caller has made another one current, which is so again then.
+   - take no error for theirs that an earlier call of the caller has left, where
+     both share one CUDA runtime. The caller cannot ask for it any more.
+   A context is not created for this. The two may be nested. */
+void hone_cuda_enter(hone_cuda_callers *callers);
+void hone_cuda_leave(hone_cuda_callers *callers);
+
 namespace {
 
-/* While it exists, the calls of this thread neither break nor join a capture of
-   a CUDA graph that the caller has begun, in this thread or another: ours are
-   made on streams of our own, and wait for them. (To free device memory breaks
-   a capture all the same.) */
-class hone_cuda_uncaptured {
+/* While it exists, this thread makes our calls: see hone_cuda_enter. */
+class hone_cuda_entry {
 public:
-  hone_cuda_uncaptured() { exchange(); }
-  ~hone_cuda_uncaptured() { exchange(); }
-  hone_cuda_uncaptured(const hone_cuda_uncaptured &) = delete;
-  hone_cuda_uncaptured &operator=(const hone_cuda_uncaptured &) = delete;
+  hone_cuda_entry() { hone_cuda_enter(&callers_); }
+  ~hone_cuda_entry() { hone_cuda_leave(&callers_); }
+  hone_cuda_entry(const hone_cuda_entry &) = delete;
+  hone_cuda_entry &operator=(const hone_cuda_entry &) = delete;
 
 private:
-  void exchange() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  hone_cuda_callers callers_;
 };
 
 /* While it exists other devices may become the current one of this thread; then
@@ -96,7 +115,7 @@ template <auto member> struct hone_cuda_aside;
 template <class R, class... P, R (*member)(P...)>
 struct hone_cuda_aside<member> {
   static R call(P... p) {
-    const hone_cuda_uncaptured meanwhile;
+    const hone_cuda_entry meanwhile;
     return member(p...);
   }
 };

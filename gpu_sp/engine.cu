@@ -53,7 +53,7 @@ struct on_its_device<member> {
     if (c == nullptr || cudaGetDevice(&current) != cudaSuccess ||
         current == c->ordinal)
       return hone_cuda_aside<member>::call(self, p...);
-    const hone_cuda_uncaptured meanwhile;
+    const hone_cuda_entry meanwhile;
     const hone_cuda_current callers;
     (void)cudaSetDevice(c->ordinal); /* if it fails, launches will */
     return member(self, p...);

@@ -23,6 +23,11 @@ __device__ inline scale_pair scale_pair_of(double r, double c) {
   return {fits ? both : r, fits ? 1.0 : c};
 }
 
+/* Returns the larger size; NaN if there is one. */
+__host__ __device__ inline double larger(double most, double size) {
+  return size <= most || isnan(most) ? most : size;
+}
+
 #ifdef HONE_COMPLEX
 
 /* Returns the modulus. Where the sum of squares may have lost digits, or is not

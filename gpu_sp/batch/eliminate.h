@@ -40,7 +40,7 @@ __device__ __forceinline__ unsigned largest_key(const system<S> &t,
 
 /* The columns from k0 on, of which 'count' are to be eliminated; a thread has
    row 'row'. A key orders the rows of a column by the sizes of their entries,
-   to 12 bits, with NaN above all, and names the row; a row that has its pivot,
+   to 13 bits, with NaN above all, and names the row; a row that has its pivot,
    or is none, has the key 0. */
 template <class S> struct panel {
   int k0, count, row;

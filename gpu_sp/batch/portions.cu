@@ -220,7 +220,7 @@ bool keep(hone_device_batch *c) {
 } // namespace
 
 bool hone_device_batch_exists(int ordinal) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   int count = 0, current = 0;
   return CALL(cudaGetDeviceCount(&count)) == HONE_OK && count > 0 &&
          CALL(cudaGetDevice(&current)) == HONE_OK &&
@@ -230,7 +230,7 @@ bool hone_device_batch_exists(int ordinal) {
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
                            size_t in_bytes, size_t out_bytes, int64_t limit,
                            int devices) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   hone_device_batch like = {};
   *self = nullptr;
   const bool known = list_devices(&like, devices);
@@ -275,7 +275,7 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
 }
 
 int hone_device_batch_follow(hone_device_batch *self) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   const int st = CALL(cudaEventRecord(self->before, nullptr));
   for (auto &slot : self->slot)
     slot.follows = true;
@@ -372,7 +372,7 @@ static bool by_panels(const hone_device_systems *systems) {
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
                              size_t clear_bytes, size_t out_bytes) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
   const at_slot there(self, slot);
@@ -398,7 +398,7 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
 
 int hone_device_batch_fetch(hone_device_batch *self, int slot,
                             size_t out_bytes) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
   const at_slot there(self, slot);
@@ -411,7 +411,7 @@ int hone_device_batch_fetch(hone_device_batch *self, int slot,
 }
 
 int hone_device_batch_await(hone_device_batch *self, int slot) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   const int st = CALL(cudaStreamSynchronize(self->slot[slot].stream));
   self->slot[slot].busy = st != HONE_OK;
   self->broken = self->broken || st != HONE_OK;
@@ -438,7 +438,7 @@ static void free_large_work(hone_device_batch *self, int device) {
 }
 
 void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   if (self == nullptr)
     return;
   for (int k = 0; k < slots_of(self); k++) {
@@ -455,7 +455,7 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
 }
 
 int64_t hone_device_batch_release(void) {
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   if (kept == nullptr) /* without a context there is nothing to free */
     return 0;
   hone_device_batch *c = take(nullptr);

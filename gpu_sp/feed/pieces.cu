@@ -324,7 +324,7 @@ void hone_cuda_pieces_work(void *ctx, int64_t worker) {
   hone_cuda *c = static_cast<hone_cuda *>(ctx);
   /* Before any other call, which would make a context on device 0. */
   fail(&c->job, CALL(cudaSetDevice(c->ordinal)));
-  const hone_cuda_uncaptured meanwhile;
+  const hone_cuda_entry meanwhile;
   const timespec nap = {0, SLEEP_NS};
   while (any_left(&c->job)) {
     if (do_one(c, (int)worker))

@@ -61,9 +61,9 @@ void add_set(hone_cuda *c, int64_t set) {
 }
 
 /* Weights are drawn from the process's random bits, which nobody outside it
-   knows, and never twice. */
+   knows, and never twice in it: real and complex matrices count apart. */
 uint64_t next_seed() {
-  static uint64_t drawn;
+  static uint64_t drawn = HONE_PARTS;
   uint64_t seed =
       hone_process_seed() ^
       __atomic_add_fetch(&drawn, HONE_RANDOM_STEP, __ATOMIC_RELAXED);

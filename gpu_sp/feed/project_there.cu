@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The projection of an A that lies in the memory of the device, taken there:
-   see project.h. It reads the caller's original, not the engine's copy of it,
-   and shares neither code, memory nor order with the residuals that it is to
-   vouch for (residual/residual.cu): they go through rows and columns upwards,
-   it goes down from the end, by other tiles, and adds its parts in that order.
-   Weights come from the host and sums go there, through pinned memory.
+   see project.h. It reads the caller's original, not the engine's copy of it if
+   there is one, and shares neither code nor order with the residuals that it is
+   to vouch for (residual/residual.cu): they go through rows and columns
+   upwards, it goes down from the end, by other tiles, and adds its parts in
+   that order. Weights come from the host and sums go there, through pinned
+   memory.
 
    Sums along a column: a warp has a column of a part of the rows. Sums along a
    row: a thread has a row of a part of the columns. A sum is a pair in

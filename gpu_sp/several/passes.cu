@@ -46,7 +46,7 @@ int inspect_share(hone_cuda *c, const hone_scaling *scaling) {
   if (c->inspected < c->m) /* the factorization was given up before the end */
     st = hone_cuda_inspect_arrived(c, c->m);
   if (scaling) {
-    st = hone_cuda_upload_scaling(c, scaling, true);
+    TRY(hone_cuda_upload_scaling(c, scaling, true));
     TRY_CUDA(cudaMemsetAsync(seen, 0, 2 * (size_t)n * sizeof(double), c->work));
     TRY_CUDA(hone_cuda_inspect({c->a, c->lda, n, 0, c->m}, {c->row, c->col},
                                {seen, seen + n, seen + 2 * n, seen + 3 * n},

@@ -141,7 +141,7 @@ __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
   for (int left = ROW_THREADS / 2; left > 0; left /= 2) {
     if (me < left) {
       square[me] += square[me + left];
-      most[me] = most[me + left] <= most[me] ? most[me] : most[me + left];
+      most[me] = larger(most[me], most[me + left]);
     }
     __syncthreads();
   }
@@ -227,8 +227,7 @@ void take_sums(const hone_cuda *c, hone_probe_step *s) {
     s->squares += sums[2 * e];
     if (e < blocks)
       s->first_squares += sums[2 * e];
-    const double most = sums[2 * e + 1];
-    s->largest = most <= s->largest ? s->largest : most;
+    s->largest = larger(s->largest, sums[2 * e + 1]);
   }
   for (int64_t k = 0; k < s->solutions; k++) {
     const double *of = sums + 2 * (t + k) * blocks;

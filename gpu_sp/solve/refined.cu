@@ -49,11 +49,6 @@ __global__ void right_side_kernel(int64_t n, bool first, const double *scale,
       first ? h[j + c * n] : h[j + c * n] - s * w[j + c * n];
 }
 
-/* Returns the larger size; NaN if there is one. */
-__device__ inline double larger(double most, double size) {
-  return size <= most ? most : size;
-}
-
 /* y_j = y_j + z_i, or z_i where 'first' is true; j = perm[i]. perm NULL: the
    identity. Each thread block writes the largest magnitudes of its part of z
    and of y to sizes. */
@@ -130,11 +125,11 @@ double relative_size(const block *s) {
   for (int64_t k = 0; k < s->k; k++) {
     double z = 0.0, y = 0.0;
     for (int64_t e = k * blocks; e < (k + 1) * blocks; e++) {
-      z = sizes[2 * e] <= z ? z : sizes[2 * e];
-      y = sizes[2 * e + 1] <= y ? y : sizes[2 * e + 1];
+      z = larger(z, sizes[2 * e]);
+      y = larger(y, sizes[2 * e + 1]);
     }
     const double size = z > 0.0 ? z / y : z; /* b may be 0 */
-    most = size <= most ? most : size;
+    most = larger(most, size);
   }
   return most;
 }

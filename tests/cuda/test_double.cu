@@ -174,7 +174,11 @@ TEST(double_cuda, stays_within_the_memory_limit) {
   NEED_DEVICE();
   const problem p(100, false);
   CHECK_EQ_INT(run(p, 8 * 100 * 100 - 1, 1).status, HONE_NO_MEMORY);
-  CHECK_EQ_INT(run(p, 1 << 20, 1).status, HONE_OK);
+  const outcome out = run(p, 1 << 20, 1);
+  CHECK_EQ_INT(out.status, HONE_OK);
+  /* cuSOLVER's workspace is allocated last. */
+  CHECK_EQ_INT(run(p, out.used.device_bytes, 1).status, HONE_OK);
+  CHECK_EQ_INT(run(p, out.used.device_bytes - 1, 1).status, HONE_NO_MEMORY);
 }
 
 #ifdef HONE_EMULATE

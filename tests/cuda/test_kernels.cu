@@ -4,6 +4,8 @@
    test_kernels_feed.cu. */
 #include "tests/cuda/test_pieces.h"
 
+#include "gpu_sp/entries.h"
+
 namespace {
 
 /* ---- Panels ------------------------------------------------------------ */
@@ -291,6 +293,14 @@ TEST(kernels, solve_for_block_rows_of_u) {
     check_rows(p, 5, 33, 40, 41);
     check_rows(p, 0, 1, 1, 65);
   }
+}
+
+/* ---- Sizes --------------------------------------------------------------- */
+
+TEST(kernels, compare_sizes_so_that_nan_is_the_largest) {
+  const double nan = static_cast<double>(NAN);
+  CHECK(larger(1.0, 2.0) >= 2.0 && larger(2.0, 1.0) >= 2.0);
+  CHECK(std::isnan(larger(nan, 1.0)) && std::isnan(larger(1.0, nan)));
 }
 
 } // namespace

@@ -14,6 +14,9 @@ enum { BLOCKS = 32, FAILURE = 999, NO_VALUE = 1, ALIGNMENT = 4096 };
 
 fake_driver fake;
 char fake_own;
+__thread void *fake_current;
+__thread int fake_capture_mode;
+__thread int64_t fake_set;
 
 typedef struct block {
   char *at, *real;
@@ -161,6 +164,26 @@ static int pop(void **context) {
   return step();
 }
 
+/* These two, and exchange_capture_mode, do not count as calls, and do not fail.
+ */
+static int current(void **context) {
+  *context = fake_current;
+  return 0;
+}
+
+static int set_current(void *context) {
+  fake_current = context;
+  fake_set++;
+  return 0;
+}
+
+static int exchange_capture_mode(int *mode) {
+  const int before = fake_capture_mode;
+  fake_capture_mode = *mode;
+  *mode = before;
+  return 0;
+}
+
 /* The memory at one end of a copy; NULL if it is not of the type that the
    caller claims. */
 static char *side(unsigned type, const void *host, unsigned long long there) {
@@ -298,10 +321,23 @@ static int unpin(void *memory) {
   return step();
 }
 
-static const hone_driver table = {
-    attributes, device, state,      retain,        release,     push,
-    pop,        copy,   copy_async, stream_create, stream_wait, stream_destroy,
-    pin,        unpin};
+static const hone_driver table = {attributes,
+                                  device,
+                                  state,
+                                  retain,
+                                  release,
+                                  push,
+                                  pop,
+                                  current,
+                                  set_current,
+                                  copy,
+                                  copy_async,
+                                  stream_create,
+                                  stream_wait,
+                                  stream_destroy,
+                                  pin,
+                                  unpin,
+                                  exchange_capture_mode};
 
 void fake_begin(void) {
   fake = (fake_driver){.failure = FAILURE, .context = &fake_own};

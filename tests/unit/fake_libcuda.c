@@ -51,6 +51,8 @@ int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRelease_v2(int device);
 int cuCtxPushCurrent_v2(void *context);
 int cuCtxPopCurrent_v2(void **context);
+int cuCtxGetCurrent(void **context);
+int cuCtxSetCurrent(void *context);
 int cuCtxSynchronize(void);
 int cuMemcpy2DUnaligned_v2(const copy *c);
 int cuMemcpy2DAsync_v2(const copy *c, void *stream);
@@ -241,6 +243,15 @@ int cuCtxPopCurrent_v2(void **context) {
   count_live(-1);
   *context = hone_there;
   return 0;
+}
+
+int cuCtxGetCurrent(void **context) {
+  *context = inside > 0 ? hone_there : NULL;
+  return 0;
+}
+
+int cuCtxSetCurrent(void *context) {
+  return context == hone_there ? 0 : INVALID_CONTEXT;
 }
 
 /* Streams ------------------------------------------------------------------ */
