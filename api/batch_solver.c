@@ -15,7 +15,8 @@ struct hone_batch_solver {
   int failed; /* there was no memory to keep any matrix: what solves return */
   hone_batch_call call; /* its batch has the matrices, its options all calls */
   hone_batch_kept kept;
-  int64_t *orders; /* a copy of the caller's */
+  int64_t *orders; /* copies of the caller's lists, or NULL */
+  const hone_entry **a_list;
 };
 
 /* Either factors or solves, within the frame of call_with. */
@@ -33,9 +34,11 @@ static void forget(hone_batch_solver *s) {
   hone_mem_put(mem, s->kept.from);
   hone_mem_put(mem, s->call.order);
   hone_mem_put(mem, s->orders);
+  hone_mem_put(mem, s->a_list);
   memset(&s->kept, 0, sizeof s->kept);
   s->call.order = NULL;
   s->orders = NULL;
+  s->a_list = NULL;
   s->factored = false;
   s->failed = HONE_OK;
 }
@@ -79,17 +82,34 @@ int hone_batch_solver_create(hone_batch_solver **solver,
   return st;
 }
 
-/* Copies the orders, and makes the lists of solvers and of errors: until a
-   matrix is factored there was no memory for it. */
+/* Copies a list of the caller: '*to' is NULL where there is none, or no memory.
+   Returns false in the latter case. */
+static bool copy_list(hone_mem *mem, const void *from, size_t bytes,
+                      void **to) {
+  *to = from != NULL ? hone_mem_get(mem, bytes) : NULL;
+  if (*to != NULL)
+    memcpy(*to, from, bytes);
+  return *to != NULL || from == NULL;
+}
+
+/* Copies the lists of orders and of matrices, which the caller need not keep,
+   and makes those of solvers and of errors: until a matrix is factored there
+   was no memory for it. */
 static int begin_kept(hone_batch_solver *s) {
+  hone_mem *mem = &s->call.mem;
   hone_batch *b = &s->call.batch;
   const size_t count = (size_t)b->count;
-  s->kept.alone = hone_mem_get(&s->call.mem, count * sizeof *s->kept.alone);
-  s->kept.fault = hone_mem_get(&s->call.mem, count * sizeof *s->kept.fault);
-  if (b->orders != NULL)
-    s->orders = hone_mem_get(&s->call.mem, count * sizeof *s->orders);
-  if (s->kept.alone == NULL || s->kept.fault == NULL ||
-      (b->orders != NULL && s->orders == NULL)) {
+  void *orders, *a_list;
+  const bool copied =
+      copy_list(mem, b->orders, count * sizeof *b->orders, &orders);
+  const bool listed =
+      copy_list(mem, b->a_list, count * sizeof *b->a_list, &a_list);
+  s->kept.alone = hone_mem_get(mem, count * sizeof *s->kept.alone);
+  s->kept.fault = hone_mem_get(mem, count * sizeof *s->kept.fault);
+  b->orders = s->orders = orders;
+  s->a_list = a_list;
+  b->a_list = s->a_list;
+  if (s->kept.alone == NULL || s->kept.fault == NULL || !copied || !listed) {
     s->failed = HONE_NO_MEMORY;
     return HONE_NO_MEMORY;
   }
@@ -97,10 +117,6 @@ static int begin_kept(hone_batch_solver *s) {
   for (int64_t k = 0; k < b->count; k++)
     s->kept.fault[k] = (hone_batch_fault){HONE_NO_MEMORY, -1, -1};
   s->kept.faults = s->kept.count = b->count;
-  if (b->orders != NULL) {
-    memcpy(s->orders, b->orders, count * sizeof *s->orders);
-    b->orders = s->orders;
-  }
   return HONE_OK;
 }
 

@@ -46,7 +46,8 @@ typedef struct hone_batch_result {
                            HONE_NOT_FINITE_A or _B; of the smallest pivot if it
                            is HONE_SINGULAR or HONE_ILL_CONDITIONED */
   double log_abs_det;   /* batch.determinants: log |det A|, natural; -Inf if a
-                          pivot is zero in double; not verified */
+                          pivot is zero in double, or the status is
+                          HONE_SINGULAR; not verified */
   double det_re, det_im; /* and det op(A) / |det A|; 0 if det A is 0 */
 } hone_batch_result;
 
@@ -201,14 +202,15 @@ HONE_API int hone_batch_solver_create(hone_batch_solver **solver,
 /**
  * Scales, factors and certifies the matrices of the batch; b, x and nrhs are
  * not looked at. Results have statuses, rcond and determinants. The matrices
- * are borrowed: they must stay, unchanged, until another factor, or destroy. A
- * matrix with an error keeps it: its systems get it from every solve; one that
- * was not reached (HONE_CANCELLED) is factored by the next solve. If the
- * arguments of the call are refused, or HONE_BUSY, the solver keeps what it
- * has. Kept are some 16 n^2 bytes for each matrix, and for one that is not for
- * a block (see Method) what a hone_solver holds. options.memory_limit_bytes is
- * for all of it: matrices for which no memory is left are HONE_NO_MEMORY, and
- * report.host_bytes is the most that the solver held.
+ * are borrowed: they must stay, unchanged, until another factor, or destroy;
+ * a_list and orders are copied. A matrix with an error keeps it: its systems
+ * get it from every solve; one that was not reached (HONE_CANCELLED) is
+ * factored by the next solve. If the arguments of the call are refused, or
+ * HONE_BUSY, the solver keeps what it has. Kept are some 16 n^2 bytes for each
+ * matrix, and for one that is not for a block (see Method) what a hone_solver
+ * holds. options.memory_limit_bytes is for all of it: matrices for which no
+ * memory is left are HONE_NO_MEMORY, and report.host_bytes is the most that the
+ * solver held.
  */
 HONE_API int hone_batch_solver_factor(hone_batch_solver *solver,
                                       const hone_batch *batch,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of a batch: any allocation may fail, the caller's limit holds, and
    the caller's functions are called on the calling thread only. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tests/unit/batch_system.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { COUNT = 20 };
 
@@ -304,4 +306,42 @@ TEST(batch_memory, of_several_solvers_is_told) {
   hone_batch_solver_destroy(&one);
   hone_batch_solver_destroy(&all);
   bat_discard(&t);
+}
+
+/* The list is gone when the first solve comes. */
+TEST(batch_memory, of_the_list_of_matrices_need_not_stay) {
+  static const int64_t orders[] = {3, 130};
+  for (int k = 0; k < 4; k++) {
+    const bool real = k % 2 == 0;
+    bat t = bat_make(real ? 1 : 2, 3, orders[k / 2], 1);
+    const double **list = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const double *was[3] = {bat_a(&t, 2), bat_a(&t, 0), bat_a(&t, 1)};
+    hone_batch_solver *solver = NULL;
+    hone_z_batch_solver *z_solver = NULL;
+    hone_z_batch z;
+    ct_note("order %d, %s", (int)orders[k / 2], real ? "real" : "complex");
+    REQUIRE((void *)list != MAP_FAILED);
+    memcpy(list, was, sizeof was);
+    t.options.columns = NULL;
+    t.batch.a_list = list;
+    memcpy(&z, &t.batch, sizeof z);
+    CHECK_EQ_INT(real ? hone_batch_solver_create(&solver, &t.options)
+                      : hone_z_batch_solver_create(&z_solver, &t.options),
+                 HONE_OK);
+    CHECK_EQ_INT(real ? hone_batch_solver_factor(solver, &t.batch, NULL, NULL)
+                      : hone_z_batch_solver_factor(z_solver, &z, NULL, NULL),
+                 HONE_OK);
+    CHECK_EQ_INT(munmap((void *)list, 4096), 0);
+    CHECK_EQ_INT(
+        real ? hone_batch_solver_solve(solver, &t.batch, NULL, NULL, NULL)
+             : hone_z_batch_solver_solve(z_solver, &z, NULL, NULL, NULL),
+        HONE_OK);
+    t.batch.a_list = was;
+    for (int64_t i = 0; i < 3; i++)
+      CHECK_LE(bat_omega(&t, i, 0, bat_x(&t, i)), SUP_LIMIT);
+    hone_batch_solver_destroy(&solver);
+    hone_z_batch_solver_destroy(&z_solver);
+    bat_discard(&t);
+  }
 }
