@@ -23,9 +23,13 @@ typedef struct rest {
   _Atomic int64_t most_bytes; /* and that one system has held beside these */
 } rest;
 
-/* The pivot or the place of NaN, as far as an int32_t goes. */
+/* The smallest pivot of a matrix without an inverse, or the place of NaN, as
+   far as an int32_t goes. */
 static void take_places(const hone_report *from, hone_batch_result *r) {
-  const bool pivot = from->bad_row < 0 && from->bad_col < 0;
+  const bool poor =
+      from->status == HONE_SINGULAR || from->status == HONE_ILL_CONDITIONED;
+  const bool pivot =
+      poor && (from->min_pivot_row >= 0 || from->min_pivot_col >= 0);
   const int64_t row = pivot ? from->min_pivot_row : from->bad_row;
   const int64_t col = pivot ? from->min_pivot_col : from->bad_col;
   r->row = (int32_t)row;
@@ -169,11 +173,17 @@ static const hone_entry *fetch_kept(const hone_batch_call *call, placed *p) {
   return p->m.a;
 }
 
-/* The determinant of op(A), by LU in double. */
+/* The determinant of op(A), by LU in double. That of a matrix that is known to
+   be singular is 0, whatever rounding errors leave of its last pivot. */
 static void add_determinant(rest *all, placed *p, hone_batch_result *r) {
   const hone_batch_call *call = all->call;
-  const bool usable = r->status >= HONE_OK || r->status == HONE_SINGULAR;
-  if (usable && fetch_kept(call, p) != NULL && is_known(call, p)) {
+  if (r->status == HONE_SINGULAR) {
+    r->log_abs_det = -HONE_INF;
+    r->det_re = r->det_im = 0.0;
+    return;
+  }
+  if (r->status >= HONE_OK && fetch_kept(call, p) != NULL &&
+      is_known(call, p)) {
     const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
     hone_mem mem = p->mem;
     mem.peak = mem.held;

@@ -31,9 +31,10 @@ enum { SLOW_MOST = 2 };
 /* A first solution may be refined where the factors are if so many corrections
    more than these are allowed; at most so many are made there. */
 enum { CORRECTIONS_BEHIND = 4, CORRECTIONS_AHEAD = 12 };
-/* The omega above which the caller's x0 is no better than x = 0, whose omega is
-   1. */
-static const double X0_USELESS = 0.5;
+/* The omega above which the caller's x0 is dropped, whatever the limit is: a
+   solve from x = 0, whose omega is 1, gives a better x at the price of a
+   correction. */
+static const double X0_USELESS = 1e-2;
 /* Refinement goes on if its rate promises the limit after at most so many more
    corrections than are allowed. */
 static const double CORRECTIONS_BEYOND = 2.0;
@@ -90,6 +91,11 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
     c->best = c->x;
     c->best_errors = c->errors;
   }
+  if (c->from_x0 && c->rung_corrections == 0 && value <= DBL_MAX &&
+      !(value <= X0_USELESS)) {
+    give_up(ctx, c, "x0 is of no use");
+    return;
+  }
   /* Where omega is NaN, the other measures are not trusted either. */
   if (value <= ctx->limit && c->errors.componentwise <= DBL_MAX &&
       (c->verified || hone_plain_suffices(ctx, value))) {
@@ -98,10 +104,6 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
   }
   if (!(value <= DBL_MAX)) {
     give_up(ctx, c, "the iterate is not finite");
-    return;
-  }
-  if (c->from_x0 && c->rung_corrections == 0 && !(value <= X0_USELESS)) {
-    give_up(ctx, c, "x0 is no better than 0");
     return;
   }
   int left = ctx->max_corrections - c->rung_corrections;

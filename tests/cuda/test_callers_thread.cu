@@ -117,7 +117,7 @@ TEST(callers_thread, may_have_a_context_of_its_own) {
     plain_system s(n);
     ct_note("order %d", (int)n);
     CHECK_EQ_INT(s.solve(&r), HONE_OK);
-    CHECK(strstr(r.path, "CUDA") != nullptr);
+    CHECK(strstr(r.device, "CUDA") != nullptr);
     CHECK_STR(r.reason, "");
     CHECK(current(&now) == 0 && now == own);
     s.check();

@@ -215,6 +215,25 @@ TEST(batch_determinants, of_singular_matrices_are_zero) {
   }
 }
 
+/* The last pivot of a graph's Laplacian may be a rounding error; a null vector
+   shows that the matrix is singular. */
+TEST(batch_determinants, of_graphs_are_zero) {
+  static const double graph[9] = {8.0, -7.0, -1.0, -7.0, 7.0,
+                                  0.0, -1.0, 0.0,  1.0};
+  bat t = bat_make(1, 2, 3, 1);
+  t.batch.determinants = 1;
+  memcpy(bat_a(&t, 1), graph, sizeof graph);
+  CHECK_EQ_INT(bat_solve(&t), HONE_SINGULAR);
+  const hone_batch_result *r = &t.results[1];
+  CHECK_EQ_INT(r->status, HONE_SINGULAR);
+  CHECK(r->log_abs_det < 0.0 && isinf(r->log_abs_det));
+  CHECK_NEAR(r->det_re, 0.0, 0.0);
+  CHECK_NEAR(r->det_im, 0.0, 0.0);
+  CHECK_LE(0, r->row);
+  CHECK_LE(0, r->col);
+  bat_discard(&t);
+}
+
 /* Those of systems that no block serves, in a batch with others. */
 TEST(batch_determinants, are_there_where_the_solution_is_not_of_a_block) {
   for (int way = 0; way < 4; way++) {

@@ -150,3 +150,23 @@ TEST(contract, deterministic_bounds_do_not_depend_on_earlier_solves) {
       check_history(parts, n, 1e10, false);
     }
 }
+
+/* Where the tolerance is so loose that any x is within it, one that says
+   nothing is not accepted. */
+TEST(contract, a_start_of_no_use_is_dropped_at_any_tolerance) {
+  static const double a[4] = {2.0, 1.0, 1.0, 3.0}, b[2] = {3.0, 5.0};
+  static const double starts[] = {0.0, 1e20, -1e300};
+  for (int k = 0; k < 6; k++) {
+    const double x0[2] = {0.9 * starts[k % 3], -0.6 * starts[k % 3]};
+    double x[2];
+    hone_options o = HONE_OPTIONS_INIT;
+    o.tolerance = k < 3 ? 1.0 : 0.5;
+    o.factor_precision = HONE_FACTOR_DOUBLE;
+    o.x0 = x0;
+    o.ldx0 = 2;
+    ct_note("x0 about %g, tolerance %g", starts[k % 3], o.tolerance);
+    CHECK_EQ_INT(hone_solve(2, 1, a, 2, b, 2, x, 2, &o, NULL), HONE_OK);
+    CHECK_NEAR(x[0], 0.8, 1e-12);
+    CHECK_NEAR(x[1], 1.4, 1e-12);
+  }
+}
