@@ -259,7 +259,7 @@ function print_doc(text, lines, n, i, line, within, words) {
       within = "item"
     } else if (line ~ /^@return/) {
       sub(/^@return/, "Returns", line)
-      print ".PP\n" escape(line) (lines[i + 1] ~ /^(@|[ ]*$)/ ? "." : "")
+      print ".PP\n" escape(line) (lines[i + 1] ~ /^ *[a-z]/ ? "" : ".")
       within = "item"
     } else if (line ~ /^ *$/) {
       if (within == "code") print ".EE"
