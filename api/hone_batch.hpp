@@ -103,8 +103,6 @@ void take(systems_of<T> &batch, const std::vector<T> &b,
   batch.nrhs = columns(b, batch.count * ld(batch.n));
   if (batch.nrhs * batch.n * batch.count != static_cast<int64_t>(b.size()))
     throw error(HONE_BAD_SIZE);
-  if (static_cast<std::size_t>(batch.count) > s.results.max_size())
-    throw error(HONE_BAD_SIZE);
   s.x.assign(b.size(), std::numeric_limits<double>::quiet_NaN());
   s.results.resize(static_cast<std::size_t>(batch.count));
   batch.ldb = batch.ldx = ld(batch.n), batch.b = b.data(), batch.x = s.x.data();
