@@ -6,6 +6,7 @@
 #ifndef HONE_CUDA_DRIVER_H
 #define HONE_CUDA_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A copy of rows of bytes. The layout is that of CUDA_MEMCPY2D. */
@@ -65,11 +66,12 @@ typedef struct hone_driver {
   int (*exchange_capture_mode)(int *mode);
 } hone_driver;
 
-/* Exchanges the thread's mode for *mode. driver: may be NULL. */
-static inline void hone_driver_exchange_capture_mode(const hone_driver *driver,
+/* Exchanges the thread's mode for *mode. Returns false, and does nothing, where
+   that cannot be done; driver may be NULL. */
+static inline bool hone_driver_exchange_capture_mode(const hone_driver *driver,
                                                      int *mode) {
-  if (driver != NULL && driver->exchange_capture_mode != NULL)
-    (void)driver->exchange_capture_mode(mode);
+  return driver != NULL && driver->exchange_capture_mode != NULL &&
+         driver->exchange_capture_mode(mode) == 0;
 }
 
 /* NULL where no driver is in the process, and so no memory of a device: it is

@@ -113,14 +113,14 @@ bool hone_device_memory_in(hone_device_range *known, const void *p,
 typedef struct entered_context {
   const hone_driver *driver;
   int device;
-  bool retained;    /* the primary context was retained */
-  int capture_mode; /* of the caller's */
+  bool retained, relaxed; /* the primary context was; the mode is */
+  int mode;               /* of captures: the caller's, then */
 } entered_context;
 
 static int enter_context(entered_context *in, const hone_device_memory *place) {
   void *context = place->context;
   *in = (entered_context){.driver = hone_driver_present(),
-                          .capture_mode = HONE_DRIVER_RELAXED};
+                          .mode = HONE_DRIVER_RELAXED};
   if (in->driver == NULL)
     return HONE_DEVICE_FAILED;
   int st = status_of(in->driver->device(&in->device, place->ordinal));
@@ -131,7 +131,7 @@ static int enter_context(entered_context *in, const hone_device_memory *place) {
   if (st == HONE_OK)
     st = status_of(in->driver->push(context));
   if (st == HONE_OK)
-    hone_driver_exchange_capture_mode(in->driver, &in->capture_mode);
+    in->relaxed = hone_driver_exchange_capture_mode(in->driver, &in->mode);
   else if (in->retained)
     (void)in->driver->release(in->device);
   return st;
@@ -139,7 +139,8 @@ static int enter_context(entered_context *in, const hone_device_memory *place) {
 
 static void leave_context(entered_context *in) {
   void *context;
-  hone_driver_exchange_capture_mode(in->driver, &in->capture_mode);
+  if (in->relaxed)
+    hone_driver_exchange_capture_mode(in->driver, &in->mode);
   (void)in->driver->pop(&context);
   if (in->retained)
     (void)in->driver->release(in->device);

@@ -158,5 +158,6 @@
 #define hone_cuda_upload_scaling hone_z_cuda_upload_scaling
 #define hone_cuda_width hone_z_cuda_width
 #define hone_cuda_window_bytes hone_z_cuda_window_bytes
+#define hone_cuda_within hone_z_cuda_within
 
 #endif

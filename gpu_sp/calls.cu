@@ -59,10 +59,12 @@ void find_solver() {
   found_solver = true;
 }
 
-void exchange_capture_mode(hone_cuda_callers *callers) {
+bool exchange_capture_mode(hone_cuda_callers *callers) {
   auto mode = static_cast<cudaStreamCaptureMode>(callers->capture_mode);
-  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess)
+    return false;
   callers->capture_mode = mode;
+  return true;
 }
 
 /* An emulated device has one context. */
@@ -109,9 +111,10 @@ void find_solver() {
       find(library, "cusolverDnDgetrs", &solver.getrs);
 }
 
-/* That of the runtime would create a context. */
-void exchange_capture_mode(hone_cuda_callers *callers) {
-  hone_driver_exchange_capture_mode(callers->driver, &callers->capture_mode);
+/* The runtime's function would create a context. */
+bool exchange_capture_mode(hone_cuda_callers *callers) {
+  return hone_driver_exchange_capture_mode(callers->driver,
+                                           &callers->capture_mode);
 }
 
 /* The driver has this function since CUDA 12. The runtime has loaded it. */
@@ -123,8 +126,26 @@ void find_context() {
 
 #endif
 
-/* A context that has been found to be the primary one of its device. */
-thread_local void *known_primary;
+/* A context that has been found to be the primary one of its device. Its
+   address may be another one's later, its number not. */
+struct primary_context {
+  void *at;
+  unsigned long long id;
+};
+thread_local primary_context known;
+
+bool is_primary(void *context, int ordinal) {
+  unsigned long long id = 0;
+  pthread_once(&context_once, find_context);
+  const bool numbered = context_id != nullptr && context_id(context, &id) == 0;
+  if (numbered && known.at == context && known.id == id)
+    return true;
+  const hone_device_memory in = {ordinal, context};
+  const bool is = hone_device_memory_is_primary(&in);
+  if (is && numbered)
+    known = {context, id};
+  return is;
+}
 
 } // namespace
 
@@ -137,17 +158,12 @@ void hone_cuda_enter(hone_cuda_callers *callers) {
   int ordinal = 0;
   (void)cudaGetLastError();
   void *context = nullptr;
-  *callers = {hone_driver_present(), HONE_DRIVER_RELAXED, nullptr};
-  exchange_capture_mode(callers);
+  *callers = {hone_driver_present(), HONE_DRIVER_RELAXED, false, nullptr};
+  callers->relaxed = exchange_capture_mode(callers);
   if (callers->driver == nullptr || callers->driver->current(&context) != 0 ||
-      context == nullptr || context == known_primary ||
-      cudaGetDevice(&ordinal) != cudaSuccess)
+      context == nullptr || cudaGetDevice(&ordinal) != cudaSuccess ||
+      is_primary(context, ordinal))
     return;
-  const hone_device_memory in = {ordinal, context};
-  if (hone_device_memory_is_primary(&in)) {
-    known_primary = context;
-    return;
-  }
   callers->context = context;
   (void)cudaSetDevice(ordinal); /* makes the primary context current */
 }
@@ -155,7 +171,8 @@ void hone_cuda_enter(hone_cuda_callers *callers) {
 void hone_cuda_leave(hone_cuda_callers *callers) {
   if (callers->context != nullptr)
     (void)callers->driver->set_current(callers->context);
-  exchange_capture_mode(callers);
+  if (callers->relaxed)
+    (void)exchange_capture_mode(callers);
 }
 
 bool hone_cuda_context(uint64_t *id) {
@@ -215,6 +232,13 @@ int64_t hone_several_kept_bytes_of(bool complex_entries) {
 
 int64_t hone_cuda_release_all_kept() {
   int64_t bytes = 0;
+  for (bool complex_entries : {false, true})
+    bytes += hone_cuda_kept_bytes_of(complex_entries) +
+             hone_several_kept_bytes_of(complex_entries);
+  if (bytes == 0)
+    return 0;
+  const hone_cuda_entry meanwhile;
+  bytes = 0;
   for (bool complex_entries : {false, true})
     bytes += hone_cuda_release_kept_of(complex_entries) +
              hone_several_release_kept_of(complex_entries);

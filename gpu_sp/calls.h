@@ -67,6 +67,7 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
 struct hone_cuda_callers {
   const hone_driver *driver; /* NULL: it is not loaded, and all else is unset */
   int capture_mode;
+  bool relaxed;  /* the mode was exchanged for ours */
   void *context; /* NULL: it may stay as it is */
 };
 
@@ -78,7 +79,8 @@ struct hone_cuda_callers {
      lies, if the caller has made another one current, which is so again then.
    - take no error for theirs that an earlier call of the caller has left, where
      both share one CUDA runtime. The caller cannot ask for it any more.
-   A context is not created for this. The two may be nested. */
+   No context is created for this, unless the caller's is not the primary one.
+   The two may be nested. */
 void hone_cuda_enter(hone_cuda_callers *callers);
 void hone_cuda_leave(hone_cuda_callers *callers);
 
@@ -131,7 +133,8 @@ bool hone_cuda_context(uint64_t *id);
 int hone_cuda_devices(int wanted);
 
 /* The process keeps engines for real and for complex entries (kept.h).
-   Released: returns how many bytes of device memory that was. */
+   Released: returns how many bytes of device memory that was. The first
+   function creates no context where nothing is kept. */
 int64_t hone_cuda_release_all_kept();
 int64_t hone_cuda_release_kept_of(bool complex_entries);
 int64_t hone_cuda_kept_bytes_of(bool complex_entries);

@@ -204,6 +204,17 @@ int hone_cuda_memory_allowed(const hone_choices *choices, int64_t wanted,
   return st;
 }
 
+int hone_cuda_within(const hone_engine_config *config, int64_t bytes,
+                     int64_t most) {
+  if (bytes <= most)
+    return HONE_OK;
+  if (config->why)
+    snprintf(config->why, config->why_size,
+             "needs %.3f GB of device memory, %.3f may be used",
+             1e-9 * (double)bytes, 1e-9 * (double)most);
+  return HONE_NO_MEMORY;
+}
+
 namespace {
 
 /* Allocates the device memory, with that for a copy of A if there is enough
@@ -227,14 +238,8 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
     count = hone_cuda_list_working(c, p);
     need = hone_cuda_sum_bytes(p, count);
   }
-  if (need > most) {
-    if (config->why)
-      snprintf(config->why, config->why_size,
-               "needs %.3f GB of device memory, %.3f may be used",
-               1e-9 * (double)need, 1e-9 * (double)most);
-    return HONE_NO_MEMORY;
-  }
-  st = allocate(c, p, count);
+  st = hone_cuda_within(config, need, most);
+  TRY(allocate(c, p, count));
   if (stays)
     TRY(allocate(c, q, with));
   c->a = c->copy;

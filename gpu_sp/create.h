@@ -24,6 +24,16 @@ int hone_cuda_create_window(hone_cuda **created,
    bytes, or fewer by the caller's choice. *of: all bytes that it has. */
 int hone_cuda_memory_allowed(const hone_choices *choices, int64_t wanted,
                              int64_t *most, int64_t *of);
+/* Returns HONE_NO_MEMORY, and says why, where so many bytes of device memory
+   are more than 'most'. */
+int hone_cuda_within(const hone_engine_config *config, int64_t bytes,
+                     int64_t most);
+/* Does the same for the caller's limit, if there is one. */
+inline int hone_cuda_within_limit(const hone_engine_config *config,
+                                  int64_t bytes) {
+  const int64_t limit = config->choices.device_limit;
+  return limit > 0 ? hone_cuda_within(config, bytes, limit) : (int)HONE_OK;
+}
 /* Do Cholesky's engines apply? Member of their tables. */
 inline bool hone_cuda_is_definite(const hone_structure *structure, int64_t) {
   return structure->definite;

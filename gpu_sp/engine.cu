@@ -86,7 +86,7 @@ constexpr hone_engine common() {
   t.expect_probes = on_its_device<hone_cuda_expect_probes>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
-  t.release = hone_cuda_aside<hone_cuda_release_all_kept>::call;
+  t.release = hone_cuda_release_all_kept;
   return t;
 }
 

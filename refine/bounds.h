@@ -64,7 +64,8 @@ void hone_bounds_measure(hone_refinement *ctx, int64_t m,
                          hone_refined *columns);
 /* Measures the columns again whose residual was not accurate enough for a
    bound: in double-double if it followed steps of x, else in pairs of long
-   doubles. Returns true if there are any. */
+   doubles. Returns true if there are any, and the caller does not stop the
+   call meanwhile. */
 bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list);
 

@@ -87,25 +87,31 @@ void hone_bounds_measure(hone_refinement *ctx, int64_t m,
     hone_refined_measure(ctx, true, false, count, list);
 }
 
+/* All columns without a bound begin anew then: those among them whose noise was
+   sampled need their denominators. */
 bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
-  hone_refined *by_steps[HONE_SOLVE_COLUMNS];
+  hone_refined *again[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   bool any = false;
   for (int64_t c = 0; c < m; c++) {
-    if (!list[c]->noisy)
+    any = any || list[c]->noisy;
+    if (!list[c]->noisy || list[c]->by_steps)
       continue;
     list[c]->noisy = false;
-    if (list[c]->by_steps)
-      by_steps[count++] = list[c];
-    else
-      any = hone_noise_by_rows(ctx, list[c]) || any;
+    if (!hone_noise_by_rows(ctx, list[c]))
+      return false;
   }
-  for (int64_t c = 0; c < count; c++)
-    by_steps[c]->by_steps = false;
+  for (int64_t c = 0; any && c < m; c++) {
+    if (list[c]->noisy)
+      list[c]->noisy = list[c]->by_steps = false;
+    else if (!list[c]->den_lost || list[c]->error_estimated)
+      continue;
+    again[count++] = list[c];
+  }
   if (count > 0)
-    hone_refined_measure(ctx, true, false, count, by_steps);
-  return count > 0 || any;
+    hone_refined_measure(ctx, true, false, count, again);
+  return any;
 }
 
 /* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +

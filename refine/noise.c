@@ -146,6 +146,8 @@ static double wide_gamma(int64_t n) {
 }
 
 bool hone_noise_rows_serve(const hone_refinement *ctx, const hone_refined *c) {
+  if (LDBL_MANT_DIG == 106) /* a pair of doubles, of which no bound is known */
+    return false;
   return c->extra_precise && !c->wide && !c->by_steps &&
          wide_gamma(ctx->f.a->n) <= WORTH_ROWS * c->gamma;
 }
@@ -153,6 +155,8 @@ bool hone_noise_rows_serve(const hone_refinement *ctx, const hone_refined *c) {
 bool hone_noise_by_rows(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   wide_rows rows = {.ctx = ctx, .column = c};
+  /* Rows of an A that did not come are NaN. */
+  (void)hone_matrix_await(ctx->f.a, ctx->f.pool);
   while (rows.first < n) {
     const int64_t count = HONE_MIN(n - rows.first, 1 + ROWS_ENTRIES / n);
     if (hone_watch_stop(ctx->watch, "refine", 0.0, 0, HONE_NAN))

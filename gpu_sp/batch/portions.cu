@@ -455,9 +455,9 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
 }
 
 int64_t hone_device_batch_release(void) {
-  const hone_cuda_entry meanwhile;
-  if (kept == nullptr) /* without a context there is nothing to free */
+  if (kept == nullptr) /* no context is made current for nothing */
     return 0;
+  const hone_cuda_entry meanwhile;
   hone_device_batch *c = take(nullptr);
   if (c == nullptr)
     return 0;

@@ -123,18 +123,6 @@ int64_t bytes_on_device(int64_t n) {
   return 8 * (round_up(n, 2) * n + n * HONE_CUDA_COLUMNS + 3 * n);
 }
 
-/* Says why, and returns HONE_NO_MEMORY, where so many bytes may not be used. */
-int within_limit(const hone_engine_config *config, int64_t bytes) {
-  const int64_t limit = config->choices.device_limit;
-  if (limit <= 0 || bytes <= limit)
-    return HONE_OK;
-  if (config->why)
-    snprintf(config->why, config->why_size,
-             "needs %.3f GB of device memory, %.3f may be used",
-             1e-9 * (double)bytes, 1e-9 * (double)limit);
-  return HONE_NO_MEMORY;
-}
-
 /* lwork: the doubles that cuSOLVER asks for, negative where an int cannot hold
    their number. */
 int allocate_workspace(engine *e, const hone_engine_config *config, int lwork) {
@@ -144,7 +132,8 @@ int allocate_workspace(engine *e, const hone_engine_config *config, int lwork) {
              "cuSOLVER cannot say how much workspace it needs");
   if (lwork < 0)
     return HONE_NO_MEMORY;
-  int st = within_limit(config, e->bytes + count * (int64_t)sizeof *e->work);
+  int st = hone_cuda_within_limit(config,
+                                  e->bytes + count * (int64_t)sizeof *e->work);
   TRY(allocate(e, &e->work, count));
   return st;
 }
@@ -152,7 +141,7 @@ int allocate_workspace(engine *e, const hone_engine_config *config, int lwork) {
 int allocate_all(engine *e, const hone_engine_config *config) {
   hone_cuda *c = &e->feeder;
   const int64_t n = c->n;
-  int lwork = 0, st = within_limit(config, bytes_on_device(n));
+  int lwork = 0, st = hone_cuda_within_limit(config, bytes_on_device(n));
   TRY(allocate(e, &c->a, c->lda * n));
   TRY(allocate(e, &c->v, n * HONE_CUDA_COLUMNS));
   TRY(allocate(e, &c->row, n));

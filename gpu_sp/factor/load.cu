@@ -180,16 +180,19 @@ int start_feed(hone_cuda *c, const hone_dense *a) {
              : (int)HONE_OK;
 }
 
-/* Prepares to bring A to the device, and begins. */
+/* Prepares to bring A to the device, and begins. The matrix before may have
+   been given up, and inspected in another stream. */
 int begin_feed(hone_cuda *c, const hone_dense *a) {
   int st = hone_cuda_feed_begin(c, a);
   if (st != HONE_OK || c->a == nullptr)
     return st;
   st = start_feed(c, a);
+  TRY_CUDA(cudaStreamWaitEvent(hone_cuda_inspects_on(c), c->seen, 0));
   TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * (size_t)c->n * sizeof(double),
                            hone_cuda_inspects_on(c)));
   TRY_CUDA(cudaMemsetAsync(asymmetry_flag(c), 0, sizeof(int),
                            hone_cuda_inspects_on(c)));
+  TRY_CUDA(cudaEventRecord(c->seen, hone_cuda_inspects_on(c)));
   return st;
 }
 

@@ -338,9 +338,8 @@ int factor_block_columns(hone_cuda *c, const hone_dense *a,
   return st;
 }
 
-/* Ends what was begun for an A that is given up. The next one may be inspected
-   in another stream, where nothing would wait for kernels that still measure
-   this one. */
+/* Ends what was begun for an A that is given up, of which kernels may still
+   read the copy that the next one overwrites. */
 void abandon(hone_cuda *c) {
   hone_cuda_feed_stop(c);
   (void)cudaStreamSynchronize(c->work);

@@ -110,20 +110,6 @@ int create_event(cudaEvent_t *event) {
   return CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
 }
 
-/* May the share's device have so many bytes more? */
-bool is_allowed(const hone_cuda *c, int64_t bytes,
-                const hone_engine_config *config) {
-  const int64_t limit = config->choices.device_limit;
-  const int64_t all = c->used.device_bytes + bytes;
-  if (limit <= 0 || all <= limit)
-    return true;
-  if (config->why)
-    snprintf(config->why, config->why_size,
-             "needs %.3f GB of device memory, %.3f may be used",
-             1e-9 * (double)all, 1e-9 * (double)limit);
-  return false;
-}
-
 /* Creates share d on the current device. */
 int create_share(hone_several *s, int d, const hone_engine_config *config) {
   hone_share *share = &s->share[d];
@@ -145,7 +131,7 @@ int create_share(hone_several *s, int d, const hone_engine_config *config) {
   TRY(create_event(&share->ready));
   TRY(create_event(&share->pushed));
   const int64_t bytes = gather_bytes(shape, padded_columns(share->c->m));
-  TRY(is_allowed(share->c, bytes, config) ? HONE_OK : HONE_NO_MEMORY);
+  TRY(hone_cuda_within_limit(config, share->c->used.device_bytes + bytes));
   TRY(CREATE(&share->gather, cudaMalloc(&share->gather, (size_t)bytes)));
   /* The place of the share's own sums stays zero. */
   TRY_CUDA(cudaMemsetAsync(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a thread of the caller has made current, or left behind, when it calls,
-   and what it finds afterwards. */
+/* Calls by a thread that has a context of its own current, or has left an error
+   unread, and what it finds afterwards. */
 extern "C" {
 #include "api/hone.h"
 #include "base/cuda_driver.h"
@@ -93,6 +93,37 @@ TEST(callers_thread, has_its_context_again) {
     device_end();
   }
 }
+
+/* Not even beside a context of the thread's own, where ours would be the
+   primary one. */
+TEST(callers_thread, keeps_its_context_where_nothing_is_released) {
+  static char others;
+  NEED_DEVICE();
+  NEED_FAKE();
+  device_begin();
+  (void)hone_release_kept();
+  fake_current = &others;
+  const int64_t before = fake_set;
+  CHECK_EQ_INT(hone_release_kept(), 0);
+  CHECK_EQ_INT(fake_set, before);
+  fake_current = nullptr;
+  device_end();
+}
+
+#ifdef HONE_EMULATE
+/* As where the driver is not initialized yet. */
+TEST(callers_thread, keeps_its_capture_mode_where_it_cannot_be_exchanged) {
+  hone_cuda_callers callers;
+  hone_emulate::refused_exchanges = 1;
+  hone_cuda_enter(&callers);
+  hone_cuda_leave(&callers);
+  CHECK_EQ_INT(hone_emulate::capture_mode, cudaStreamCaptureModeGlobal);
+  hone_cuda_enter(&callers);
+  CHECK_EQ_INT(hone_emulate::capture_mode, cudaStreamCaptureModeRelaxed);
+  hone_cuda_leave(&callers);
+  CHECK_EQ_INT(hone_emulate::capture_mode, cudaStreamCaptureModeGlobal);
+}
+#endif
 
 /* ---- A true device ------------------------------------------------------- */
 

@@ -78,6 +78,7 @@ inline void *reach(const void *p) {
    concerns all of the device breaks them, unless its thread is in the mode
    Relaxed; to free memory breaks them in any mode. */
 inline thread_local cudaStreamCaptureMode capture_mode;
+inline thread_local int refused_exchanges = 0; /* so many of the next ones */
 inline std::atomic<bool> capturing{false}, capture_broken{false};
 /* How often a stream was told to wait for the default one. */
 inline std::atomic<int64_t> waits_for_default{0};

@@ -103,6 +103,10 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 }
 inline cudaError_t
 cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
+  if (hone_emulate::refused_exchanges > 0) {
+    hone_emulate::refused_exchanges--;
+    return cudaErrorInvalidValue;
+  }
   std::swap(*mode, hone_emulate::capture_mode);
   return cudaSuccess;
 }

@@ -28,8 +28,8 @@ typedef struct fake_driver {
 } fake_driver;
 extern fake_driver fake;
 extern char fake_own; /* &fake_own is the device's primary context */
-/* What the program has made current in this thread: a context or NULL, which
-   pushes do not change, and a mode. */
+/* The context that the program has made current in this thread, or NULL, which
+   pushes do not change, and the thread's mode. */
 extern __thread void *fake_current;
 extern __thread int fake_capture_mode;
 extern __thread int64_t fake_set; /* how often a context was made current */

@@ -154,6 +154,25 @@ TEST_OF(moduli, rows_in_long_double_leave_the_rounding_of_r_alone) {
   CHECK_LE(most * 0.9999, (double)s.column.errors.noise);
 }
 
+/* One of two columns is noisy; the noise of the other one was sampled, and it
+   has no bound yet: both begin anew, with denominators that are right. */
+TEST_OF(moduli, sampled_denominators_are_measured_before_bounds_begin_anew) {
+  moduli s, other;
+  hone_refined *list[2] = {&s.column, &other.column};
+  set_up(&s);
+  set_up(&other);
+  s.column.noisy = s.column.extra_precise = true;
+  s.column.gamma = 1.0;
+  other.column.den_lost = true;
+  for (int i = 0; i < N; i++)
+    other.den[i] = 0x1p-90;
+  CHECK(hone_bounds_measure_noisy(&s.ctx, 2, list));
+  CHECK(s.column.wide && !s.column.noisy && !other.column.den_lost);
+  for (int i = 0; i < N; i++)
+    CHECK_NEAR(other.den[i], 2.0, 1e-15);
+  CHECK(!hone_bounds_measure_noisy(&s.ctx, 2, list));
+}
+
 static int stop_at_once(void *user, const hone_progress *progress) {
   (void)user, (void)progress;
   return 1;
