@@ -434,10 +434,12 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
     ladder->factored = false;
     return st;
   }
-  for (int r = 0; r < ladder->rung_count;
-       r++) /* factors above start_rung are not those of this A */
-    if (r != ladder->start_rung)
+  for (int r = 0; r < ladder->rung_count; r++)
+    if (r != ladder->start_rung) { /* its factors are not those of this A */
       ladder->rung[r].state = HONE_RUNG_NEW;
+      ladder->rung[r].attempted = false;
+    }
+  ladder->highest_rung = ladder->start_rung;
   ladder->factors_stale = true;
   st = hone_ladder_certify(ladder, ladder->start_rung, report);
   if (st != HONE_OK)

@@ -47,7 +47,7 @@ typedef struct hone_request {
   int max_iterations; /* per rung; 0: derived from the costs at order n */
   int structure;      /* HONE_STRUCTURE_... */
   bool extra;         /* error of x itself down to a few units of rounding */
-  bool deterministic; /* random probes are drawn from the bits of A */
+  bool deterministic; /* no process has a draw of its own */
   int gmres_steps; /* GMRES steps per rung; 0: derived from the costs at order
                       n; -1: none */
   int deflation;   /* 0: where it pays at order n; 1: everywhere; -1: never */

@@ -15,8 +15,9 @@ static uint64_t hash(double v, int64_t place) {
   return hone_random_bits(&bits);
 }
 
-/* The draw depends on the bits of A, so that a process that solves with the
-   same A again reports the same, and on a number that no caller knows. */
+/* The draw depends on the largest entries of rows and columns of A, so that a
+   process that solves with the same A again reports the same, and on a number
+   that no caller knows. */
 void hone_ladder_draw(hone_ladder *ladder) {
   const hone_inspection *inspection = &ladder->inspection;
   uint64_t seed = ladder->request.deterministic ? 1 : hone_process_seed();

@@ -53,17 +53,17 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   if (nonsingular && c->ladder->factored)
     out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
   out->digits = hone_bounds_digits(out->forward_error);
+  const hone_request *request = &c->ladder->request;
+  const bool meets_tolerance =
+      hone_errors_value(&column->errors, request->criterion) <= request->limit;
   if (!nonsingular)
     out->status = HONE_ILL_CONDITIONED;
-  else if (accepted)
-    out->status = HONE_OK;
+  else if (accepted) /* errors measured since then may tell better */
+    out->status = meets_tolerance ? HONE_OK : HONE_NOT_CONVERGED;
   else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
     out->status = HONE_INTERRUPTED;
   /* A caller who sets a loose tolerance does not mean an x without a certain
      digit. */
-  const hone_request *request = &c->ladder->request;
-  bool meets_tolerance =
-      hone_errors_value(&column->errors, request->criterion) <= request->limit;
   if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
       c->ladder->factored &&
       !hone_bounds_certify_a_digit(&rung->certificate, column))

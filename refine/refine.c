@@ -254,6 +254,25 @@ bool hone_refined_take_best(hone_refined *c) {
   return true;
 }
 
+/* Do steps of x lie in v, whose products with A are not made yet? */
+static bool has_steps(int64_t m, const hone_refined *columns) {
+  bool has = false;
+  for (int64_t c = 0; c < m; c++)
+    has = has || (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x &&
+                  columns[c].by_steps && columns[c].step != NULL);
+  return has;
+}
+
+/* Lists the active columns that have an x. */
+static int64_t list_begun(int64_t m, hone_refined *columns,
+                          hone_refined **list) {
+  int64_t begun = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
+      list[begun++] = &columns[c];
+  return begun;
+}
+
 /* Computes a first solution for each active column that has none. One that was
    refined where the factors are is measured like any other. */
 static int start_columns(hone_refinement *ctx, int64_t m,
@@ -301,8 +320,8 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
       hone_pairs_open(ctx, &columns[c], true);
   for (int step = 0;; step++) {
-    int st = start_columns(ctx, m, columns);
-    int64_t active = list_active(m, columns, list), continuing = 0;
+    int st = has_steps(m, columns) ? HONE_OK : start_columns(ctx, m, columns);
+    int64_t active = list_begun(m, columns, list), continuing = 0;
     if (st != HONE_OK || active == 0)
       return st;
     hone_evaluate(ctx, active, list);
@@ -321,7 +340,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (ctx->steps_work != NULL) /* their v is that of the steps below */
+    if (ctx->steps_work != NULL) /* v has no steps now, those of below later */
       st = start_columns(ctx, m, columns);
     if (st == HONE_OK && continuing > 0)
       st = correct(ctx, continuing, list);
