@@ -426,6 +426,7 @@ void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers) {
   call->caller = pthread_self();
   atomic_store(&call->ended, 0);
   atomic_store(&call->stop, false);
+  call->lost = false;
   atomic_store(&call->sparse, 0);
   atomic_store(&call->partly, 0);
   atomic_store(&call->failure, 0.0);
@@ -456,7 +457,7 @@ static int solve_once(hone_guest *guest, hone_batch_call *call,
   if (st == HONE_OK)
     st = hone_batch_check(call, &results, made);
   if (st != HONE_OK && counted)
-    hone_batch_refuse(&call->batch, st, results);
+    hone_batch_refuse_unchecked(&call->batch, &call->options, st, results);
   if (st != HONE_OK)
     return st;
   hone_batch_begin(call, &guest->callers);

@@ -65,6 +65,7 @@ typedef struct hone_batch_call {
   _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
   _Atomic int64_t partly; /* columns accepted of systems that are not solved */
   _Atomic double failure; /* the largest bound_failure of systems alone */
+  bool lost;              /* to a fork in the progress function: in the child */
   bool begun;        /* every result is that of its system, or HONE_CANCELLED */
   bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
   int64_t on_device; /* systems that a device has solved, or several, */
@@ -114,6 +115,10 @@ uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
 /* Makes all results those of systems that are not solved yet, or whose matrix
    has had an error when it was factored. */
 void hone_batch_begin_results(hone_batch_call *call);
+/* In the child, if the progress function has forked while other threads worked,
+   whose systems may be half done: makes all results those of systems that are
+   not solved, and ends the call. */
+void hone_batch_look_for_loss(hone_batch_call *call);
 /* Makes room for the results if there is none; they are not begun. Returns
    false if there is no memory. */
 bool hone_batch_make_results(hone_batch_call *call);
@@ -177,8 +182,13 @@ int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
                    hone_report *report);
 /* Give all systems this status, and the caller the results that no device has
    given already (batch_give.c). The caller's array lies on the host or on a
-   device. The latter returns HONE_OK or HONE_DEVICE_FAILED. */
+   device. The latter returns HONE_OK or HONE_DEVICE_FAILED. refuse_unchecked
+   does so for a call that has these options, or NULL, unless the results
+   overlap another array. */
 void hone_batch_refuse(const hone_batch *b, int st, hone_batch_result *results);
+void hone_batch_refuse_unchecked(const hone_batch *b,
+                                 const hone_options *options, int st,
+                                 hone_batch_result *results);
 int hone_batch_give(const hone_batch_call *call, hone_batch_result *results);
 /* Where the caller's options.columns lie on a device, open makes an array of
    the host to take their place, give copies it there, and close frees it. */

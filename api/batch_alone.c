@@ -233,7 +233,7 @@ static void continue_alone(const rest *all, hone_solver *solver) {
 /* The solver of a system of a batch that is kept, which is made when a block
    does not serve. */
 static int keep_alone(const rest *all, int64_t k, const hone_member *m,
-                      hone_report *report) {
+                      double deadline_s, hone_report *report) {
   hone_batch_call *call = all->call;
   hone_solver **solver = &call->kept->alone[k];
   hone_options options = all->options;
@@ -243,14 +243,17 @@ static int keep_alone(const rest *all, int64_t k, const hone_member *m,
     continue_alone(all, *solver);
     return HONE_OK;
   }
-  options.trans = HONE_NO_TRANS; /* belongs to a solve */
+  options.trans = HONE_NO_TRANS; /* belongs to a solve, as the next two do */
   options.columns = NULL;
+  options.deadline_s = deadline_s;
   options.memory_limit_bytes = room_beside(all, 0);
   int st = hone_solver_make(solver, m->n, &options, &report->host_bytes);
   report->status = st;
   if (st == HONE_OK)
     st = hone_solver_factor(*solver, m->a, call->batch.lda, report);
-  if (st != HONE_OK)
+  if (st == HONE_OK)
+    (*solver)->options.deadline_s = 0.0;
+  else
     hone_solver_destroy(solver);
   return st;
 }
@@ -263,7 +266,7 @@ static int solve_system(const rest *all, int64_t k, const placed *p,
   if (all->call->kept == NULL)
     return hone_solve_alone(m->n, b->nrhs, m->a, p->lda, m->b, p->ldb, m->x,
                             p->ldx, options, report);
-  int st = keep_alone(all, k, m, report);
+  int st = keep_alone(all, k, m, options->deadline_s, report);
   if (st != HONE_OK || !all->call->solves)
     return st;
   hone_options own = HONE_OPTIONS_INIT;
@@ -433,6 +436,7 @@ void hone_batch_rest(hone_batch_call *call) {
   atomic_store(&call->next, 0);
   if (all.count > 0)
     hone_pool_run(several ? call->pool : NULL, threads, work, &all);
+  hone_batch_look_for_loss(call);
   if (several)
     count_memory(&all, threads);
   all.several = false;

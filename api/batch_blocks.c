@@ -355,6 +355,7 @@ int hone_batch_blocks(hone_batch_call *call) {
     all.together = HONE_MAX((int64_t)1, HONE_MIN(portion, (int64_t)TOGETHER));
     atomic_store(&call->next, 0);
     hone_pool_run(call->pool, call->threads, work, &all);
+    hone_batch_look_for_loss(call);
     call->in_blocks += atomic_load(&all.served);
   }
   hone_mem_put(&call->mem, all.room);

@@ -3,6 +3,8 @@
    lists name, nor of those of several orders. */
 #include "api/batch.h"
 
+#include <string.h>
+
 /* With strides, the x of two systems may not overlap: one lies behind the
    other, or in other rows of one array. Beside lists nobody has looked at the
    leading dimension; a wrong one is a matter of each system. */
@@ -95,7 +97,8 @@ static int check_apart(const named *out, const named *others, int count,
 static named numbers_at(const char *name, const hone_batch *b, int64_t columns,
                         const hone_entry *first, int64_t ld, int64_t stride) {
   const bool known =
-      b->orders == NULL && b->n > 0 && columns > 0 &&
+      b->orders == NULL && b->n > 0 && columns > 0 && stride >= 0 &&
+      stride <= INT64_MAX / 4 / (int64_t)sizeof *first / b->count &&
       hone_check_matrix(b->n, columns, first, ld, name, NULL) == HONE_OK;
   return known ? (named){name, reach_of(b, first, stride, columns, ld)}
                : bytes_at(name, NULL, 0, 0);
@@ -129,4 +132,18 @@ int hone_batch_check_outputs(const hone_batch_call *call,
     *results = NULL;
   return st == HONE_OK ? check_apart(&out[1], others + 1, count - 1, report)
                        : st;
+}
+
+void hone_batch_refuse_unchecked(const hone_batch *b,
+                                 const hone_options *options, int st,
+                                 hone_batch_result *results) {
+  hone_batch_call call;
+  memset(&call, 0, sizeof call);
+  call.batch = *b;
+  call.solves = b->nrhs > 0 && b->nrhs <= HONE_MAX_ORDER &&
+                b->count <= INT64_MAX / (int64_t)sizeof(hone_column) / b->nrhs;
+  call.options.columns = options != NULL ? options->columns : NULL;
+  call.options.column_size = options != NULL ? options->column_size : 0;
+  (void)hone_batch_check_outputs(&call, &results, NULL);
+  hone_batch_refuse(b, st, results);
 }

@@ -6,6 +6,7 @@
 #include "base/seed.h"
 #include "refine/bounds.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 int64_t hone_batch_system_at(const hone_batch_call *call, int64_t place) {
@@ -81,6 +82,14 @@ void hone_batch_begin_results(hone_batch_call *call) {
     }
   }
   call->begun = true;
+}
+
+void hone_batch_look_for_loss(hone_batch_call *call) {
+  if (!hone_pool_is_lost(call->pool))
+    return;
+  call->lost = true;
+  atomic_store(&call->stop, true);
+  hone_batch_begin_results(call);
 }
 
 static void take_determinant(const hone_block_lane *lane,

@@ -4,16 +4,18 @@
 
 #include "api/guest.h"
 #include "api/solver.h"
+#include "base/thread.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 /* For complex entries this is hone_z_batch_solver. */
 struct hone_batch_solver {
-  _Atomic bool busy;
+  _Atomic int64_t use; /* the number of the thread whose call has it; 0: none */
+  hone_options options; /* of all calls */
   bool factored;
   int failed; /* there was no memory to keep any matrix: what solves return */
-  hone_batch_call call; /* its batch has the matrices, its options all calls */
+  hone_batch_call call; /* its batch has the matrices */
   hone_batch_kept kept;
   int64_t *orders; /* copies of the caller's lists, or NULL */
   const hone_entry **a_list;
@@ -43,11 +45,33 @@ static void forget(hone_batch_solver *s) {
   s->failed = HONE_OK;
 }
 
-static bool take_hold(hone_batch_solver *s) {
-  return !atomic_exchange(&s->busy, true);
+/* Makes a solver that a thread of the parent process was using when it forked
+   one that holds no matrix. What that call had begun may be half done: it is
+   left where it is, and not freed. */
+static void begin_anew(hone_batch_solver *s) {
+  memset(&s->kept, 0, sizeof s->kept);
+  s->call.order = NULL;
+  s->orders = NULL;
+  s->a_list = NULL;
+  s->factored = false;
+  s->failed = HONE_OK;
+  s->call.options = s->options;
+  s->call.mem = hone_memory_of(&s->options);
 }
 
-static void let_go(hone_batch_solver *s) { atomic_store(&s->busy, false); }
+static bool take_hold(hone_batch_solver *s) {
+  const int64_t mine = hone_thread_number();
+  int64_t use = 0;
+  if (atomic_compare_exchange_strong(&s->use, &use, mine))
+    return true;
+  if (!hone_thread_is_gone(use) ||
+      !atomic_compare_exchange_strong(&s->use, &use, mine))
+    return false;
+  begin_anew(s);
+  return true;
+}
+
+static void let_go(hone_batch_solver *s) { atomic_store(&s->use, 0); }
 
 static int create(hone_batch_solver **solver, const hone_options *options) {
   hone_batch_call call;
@@ -65,6 +89,7 @@ static int create(hone_batch_solver **solver, const hone_options *options) {
   memset(s, 0, sizeof *s);
   s->call = call;
   s->call.options.tuning = &s->call.tuning;
+  s->options = s->call.options;
   s->call.kept = &s->kept;
   *solver = s;
   return HONE_OK;
@@ -154,12 +179,15 @@ static int factor(hone_batch_solver *s, hone_guest *guest,
   if (st == HONE_OK)
     st = take_matrices(s, &taken, &results, made);
   if (st != HONE_OK && counted)
-    hone_batch_refuse(&taken, st, results);
+    hone_batch_refuse_unchecked(&taken, NULL, st, results);
   if (st != HONE_OK)
     return st;
   hone_batch_begin(&s->call, &guest->callers);
   s->factored = true;
-  return hone_batch_run(&s->call, results, made);
+  st = hone_batch_run(&s->call, results, made);
+  if (s->call.lost)
+    forget(s);
+  return st;
 }
 
 /* The orders are those of the matrices that were factored. */
@@ -234,7 +262,6 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
                  hone_batch_result *results, hone_report *made) {
   hone_batch_call *call = &s->call;
   hone_batch taken = {.struct_size = 0};
-  const hone_options own = call->options;
   int st = hone_batch_take(batch, &taken, made);
   const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
   if (st == HONE_OK && !s->factored)
@@ -253,8 +280,8 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
     hone_batch_begin(call, &guest->callers);
     st = hone_batch_run(call, results, made);
   } else if (counted)
-    hone_batch_refuse(&taken, st, results);
-  call->options = own;
+    hone_batch_refuse_unchecked(&taken, &call->options, st, results);
+  call->options = s->options;
   return st;
 }
 
@@ -264,19 +291,23 @@ static int call_with(hone_batch_solver *solver, stage *work,
                      hone_batch_result *results, hone_report *report) {
   hone_guest guest;
   hone_report made;
-  if (solver == NULL)
-    return HONE_NULL_POINTER;
+  int st;
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
-  if (!take_hold(solver))
-    return HONE_BUSY;
   hone_guest_enter(&guest);
   const double start_s = hone_now_s();
   hone_report_begin(&made, 0, 0);
-  const int st = work(solver, &guest, batch, options, results, &made);
-  hone_batch_end(&solver->call, st, start_s, &made, report);
+  if (solver == NULL || !take_hold(solver)) {
+    st = solver == NULL ? HONE_NULL_POINTER : HONE_BUSY;
+    hone_reason_add(&made, solver == NULL ? "solver is NULL"
+                                          : "another call uses this solver");
+    (void)hone_report_end(NULL, st, start_s, &made, report);
+  } else {
+    st = work(solver, &guest, batch, options, results, &made);
+    hone_batch_end(&solver->call, st, start_s, &made, report);
+    let_go(solver);
+  }
   hone_guest_leave(&guest);
-  let_go(solver);
   return st;
 }
 
@@ -297,6 +328,8 @@ void hone_batch_solver_destroy(hone_batch_solver **solver) {
   hone_batch_solver *s = *solver;
   hone_guest guest;
   hone_guest_enter(&guest);
+  if (hone_thread_is_gone(s->use))
+    begin_anew(s);
   forget(s);
   hone_mem mem = s->call.mem;
   hone_mem_put(&mem, s);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file hone.h
- * Hone solves dense systems  A x = b  given in double precision, to full
- * double accuracy: it factors A in single precision (on an NVIDIA GPU where
- * there is one) and refines x in double until the componentwise backward error
- * of the very x returned, computed on the caller's own matrix, is a few units
- * of rounding.
+ * Hone solves dense systems A x = b given in double precision, to full double
+ * accuracy: it factors A in single precision (on an NVIDIA GPU where there is
+ * one) and refines x in double until the componentwise backward error of the
+ * very x returned, computed on the caller's own matrix, is a few roundings.
  *
  * Matrices are dense and stored by columns (element (i, j) of A stands at
  * a[i + j * lda]) unless options say otherwise. Sizes are int64_t, indices
  * count from 0. Nothing is printed unless HONE_LOG is set in the environment.
  * Threads may use different solvers at once; one that a call uses is HONE_BUSY
- * for others, and has no matrix in a child forked then. A call computes in a
- * floating-point environment of its own and gives the caller's back, with its
- * flags, in which progress functions run.
+ * for others, and has no matrix in a child forked then. If a progress function
+ * forks, the child's call may be HONE_CANCELLED. A call has a floating-point
+ * environment of its own and gives the caller's back, with its flags, in which
+ * progress functions run. It takes up to 400 KiB of the calling thread's stack.
  *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);

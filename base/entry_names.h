@@ -49,6 +49,7 @@
 #define hone_batch_give hone_z_batch_give
 #define hone_batch_give_columns hone_z_batch_give_columns
 #define hone_batch_is_definite hone_z_batch_is_definite
+#define hone_batch_look_for_loss hone_z_batch_look_for_loss
 #define hone_batch_make_results hone_z_batch_make_results
 #define hone_batch_matrix hone_z_batch_matrix
 #define hone_batch_may_take hone_z_batch_may_take
@@ -57,6 +58,7 @@
 #define hone_batch_no_result hone_z_batch_no_result
 #define hone_batch_open_columns hone_z_batch_open_columns
 #define hone_batch_refuse hone_z_batch_refuse
+#define hone_batch_refuse_unchecked hone_z_batch_refuse_unchecked
 #define hone_batch_rest hone_z_batch_rest
 #define hone_batch_run hone_z_batch_run
 #define hone_batch_seed hone_z_batch_seed

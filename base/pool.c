@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -63,6 +64,11 @@ static bool is_inherited(const hone_pool *pool) { return pool->forks != forks; }
 /* Sees children, too, that were made without fork(). */
 static bool has_no_workers_here(const hone_pool *pool) {
   return is_inherited(pool) || pool->process != getpid();
+}
+
+bool hone_pool_is_lost(const hone_pool *pool) {
+  return pool != NULL && is_inherited(pool) &&
+         atomic_load(&pool->finished) < atomic_load(&pool->tasks);
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -174,15 +180,30 @@ static void *work(void *arg) {
    and the user may have set less than either (ulimit -s). */
 enum { LEAST_STACK = 1 << 20 };
 
+/* Signals to the process are for threads of the caller, which may wait for
+   them. What an instruction of the worker itself raises cannot wait, and a
+   profiler's clock is to see all threads. */
+static void choose_signals(sigset_t *blocked) {
+  static const int taken[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+                              SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+  sigfillset(blocked);
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    sigdelset(blocked, taken[i]);
+}
+
 static int start_worker(hone_pool *pool, pthread_t *worker) {
   pthread_attr_t attributes;
   size_t stack = 0;
+  sigset_t blocked, callers;
   if (pthread_attr_init(&attributes) != 0)
     return -1;
   (void)pthread_attr_getstacksize(&attributes, &stack);
   if (stack < LEAST_STACK)
     (void)pthread_attr_setstacksize(&attributes, LEAST_STACK);
+  choose_signals(&blocked);
+  (void)pthread_sigmask(SIG_BLOCK, &blocked, &callers);
   const int st = pthread_create(worker, &attributes, work, pool);
+  (void)pthread_sigmask(SIG_SETMASK, &callers, NULL);
   pthread_attr_destroy(&attributes);
   return st;
 }

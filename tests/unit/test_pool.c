@@ -72,6 +72,7 @@ TEST(pool, starts_each_task_at_most_once) {
 
 /* ---- A worker that does not run ------------------------------------------ */
 
+/* SIGPROF is one of the signals that workers take. */
 static int held[2]; /* the pipe that the handler reads */
 static _Atomic int holding;
 
@@ -105,7 +106,7 @@ TEST(pool, does_not_wait_for_a_worker_that_does_not_run) {
   counts c = {{0}}, none = {{0}};
   struct sigaction how = {.sa_handler = hold}, before;
   REQUIRE(pipe(held) == 0);
-  REQUIRE(sigaction(SIGUSR1, &how, &before) == 0);
+  REQUIRE(sigaction(SIGPROF, &how, &before) == 0);
   hone_pool_create(&pool, &mem, MOST_THREADS);
   REQUIRE(hone_pool_threads(pool) == MOST_THREADS);
   hone_pool_start(pool, MOST_THREADS - 1, note_worker, &w);
@@ -113,7 +114,7 @@ TEST(pool, does_not_wait_for_a_worker_that_does_not_run) {
     (void)usleep(100);
   hone_pool_wait(pool);
   for (int k = 0; k < MOST_THREADS - 1; k++)
-    CHECK_EQ_INT(pthread_kill(w.thread[k], SIGUSR1), 0);
+    CHECK_EQ_INT(pthread_kill(w.thread[k], SIGPROF), 0);
   while (atomic_load(&holding) < MOST_THREADS - 1)
     (void)usleep(100);
   (void)alarm(30); /* a pool that waits never ends */
@@ -129,7 +130,7 @@ TEST(pool, does_not_wait_for_a_worker_that_does_not_run) {
     CHECK_EQ_INT(c.of[k], 1);
     CHECK_EQ_INT(none.of[k], 0);
   }
-  (void)sigaction(SIGUSR1, &before, NULL);
+  (void)sigaction(SIGPROF, &before, NULL);
   (void)close(held[0]);
   (void)close(held[1]);
 }
