@@ -88,4 +88,5 @@ void hone_call_begin(hone_solver *s, const hone_options *o, hone_guest *guest) {
   if (!s->ladder.request.one_shot) /* else it was looked at just now */
     s->threads = hone_solver_threads(s);
   hone_pool_adapt(s->pool, s->threads);
+  s->threads = hone_pool_threads(s->pool);
 }

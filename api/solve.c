@@ -119,6 +119,10 @@ int hone_solve_alone(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
   return st;
 }
 
+static int64_t sum(int64_t a, int64_t b) {
+  return a <= INT64_MAX - b ? a + b : INT64_MAX;
+}
+
 static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
                          int64_t *single_bytes, int64_t *double_bytes) {
   hone_options o;
@@ -143,18 +147,24 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   if (count == 0)
     return HONE_NO_DEVICE;
   const int64_t columns = HONE_MIN(nrhs, hone_ladder_block(steps, count));
+  const bool copies_columns =
+      o.columns != NULL &&
+      (o.column_size != sizeof *o.columns || hone_device_memory_exists());
   int64_t most = 0, all = 0, lender = 0;
   /* The last terms are a generous allowance for the alignment of the large
      blocks and for the pool. */
   int64_t base = hone_ladder_bytes(&hone_dense_operator, n, columns,
                                    o.extra_precise != 0) +
-                 hone_adjoint_bytes(n, nrhs, &o) + hone_whole_bytes(&o, n) +
+                 (copies_columns ? nrhs * (int64_t)sizeof *o.columns : 0) +
                  (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
+  base =
+      sum(sum(base, hone_adjoint_bytes(n, nrhs, &o)), hone_whole_bytes(&o, n));
   for (int r = 0; r < count; r++) {
     const int64_t bytes = steps[r].engine->bytes(n, columns);
     const bool first = r == 0 || hone_engine_direct(steps[r - 1].engine);
     const int64_t before = steps[r].engine->borrow != NULL ? lender : 0;
-    all = HONE_MAX(all, bytes + before); /* a lender is destroyed after that */
+    all = HONE_MAX(all,
+                   sum(bytes, before)); /* a lender is destroyed after that */
     if (steps[r].engine->lend != NULL)
       lender = HONE_MAX(lender, bytes);
     if (first || steps[r].engine->precision == 32 ||
@@ -162,9 +172,9 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
       most = HONE_MAX(most, bytes);
   }
   if (single_bytes)
-    *single_bytes = base + most;
+    *single_bytes = sum(base, most);
   if (double_bytes)
-    *double_bytes = base + all;
+    *double_bytes = sum(base, all);
   return HONE_OK;
 }
 

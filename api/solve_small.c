@@ -225,10 +225,12 @@ bool hone_solve_small(const hone_options *o, const hone_vectors *v,
       !has_structure(o, v->n, a, lda))
     memory = hone_mem_get(&mem, (size_t)(bytes + room));
   if (memory != NULL) {
-    s.block = (hone_block){.n = v->n,
-                           .memory = memory,
-                           .definite = o->structure == HONE_STRUCTURE_SPD,
-                           .alone = true};
+    s.block =
+        (hone_block){.n = v->n,
+                     .memory = memory,
+                     .definite = o->structure == HONE_STRUCTURE_SPD &&
+                                 o->factor_precision != HONE_FACTOR_DOUBLE,
+                     .alone = true};
     if (room > 0) {
       s.x = (hone_entry *)(void *)(memory + bytes);
       s.ldx = v->n;

@@ -145,6 +145,55 @@ TEST(contract, tells_no_memory_for_arrays_of_options_that_are_refused) {
   sys_discard(&s);
 }
 
+/* Bytes beyond any number are as many as an int64_t holds. */
+TEST(contract, tells_memory_that_no_number_counts) {
+  const int64_t n = INT64_C(1) << 29;
+  hone_options o = HONE_OPTIONS_INIT;
+  int64_t single, twice;
+  o.triangle = HONE_TRIANGLE_LOWER;
+  o.trans = HONE_CONJ_TRANS;
+  for (int parts = 1; parts <= 2; parts++) {
+    CHECK_EQ_INT((parts == 1 ? hone_memory_needed
+                             : hone_z_memory_needed)(n, n, &o, &single, &twice),
+                 HONE_OK);
+    CHECK_LE(0x1p60, (double)single);
+    CHECK(twice >= single);
+  }
+}
+
+/* Columns of an older version are copied. */
+TEST(contract, holds_no_more_memory_than_it_tells_with_older_columns) {
+  enum { COUNT = 200000, OLD = 24 };
+  sys s = sys_make(4, COUNT);
+  int64_t needed;
+  s.options.column_size = OLD;
+  s.options.columns = (hone_column *)malloc((size_t)COUNT * OLD);
+  REQUIRE(s.options.columns != NULL);
+  CHECK_EQ_INT(hone_memory_needed(4, COUNT, &s.options, NULL, &needed),
+               HONE_OK);
+  s.options.memory_limit_bytes = needed;
+  CHECK_EQ_INT(sys_call(&s), HONE_OK);
+  CHECK_LE(s.report.host_bytes, needed);
+  free(s.options.columns);
+  sys_discard(&s);
+}
+
+/* Factors in double are those of LU, whichever way solves. */
+TEST(contract, ignores_a_claim_with_factors_in_double) {
+  for (int deterministic = 0; deterministic < 2; deterministic++) {
+    sys s = sys_make(50, 1);
+    for (int64_t j = 0; j < 50; j++)
+      for (int64_t i = 0; i < 50; i++)
+        s.a[i + j * 50] = i == j ? 3.0 : 1.0 / (double)(1 + i + j);
+    s.options.structure = HONE_STRUCTURE_SPD;
+    s.options.factor_precision = HONE_FACTOR_DOUBLE;
+    s.options.deterministic = deterministic;
+    CHECK_EQ_INT(sys_call(&s), HONE_OK);
+    CHECK_CONTAINS(s.report.path, "double LU");
+    sys_discard(&s);
+  }
+}
+
 TEST(contract, refuses_sizes_that_are_negative_or_too_large) {
   static const int64_t bad[] = {-1, INT64_MIN, INT32_MAX, INT64_MAX};
   sys s = sys_make(3, 1);
