@@ -16,8 +16,9 @@ static hone_driver driver;
 static _Atomic bool found;
 static _Atomic unsigned long long asked_at; /* libraries loaded then */
 
-/* No thread asks the loader when the process is forked: its lock would stay
-   locked in the child, whose first call would wait for it for ever. */
+/* No thread counts the loader's libraries when the process is forked: its lock
+   for that would stay locked in the child, whose first call would wait for it
+   for ever. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static void lock_loader(void) { pthread_mutex_lock(&asking); }
 static void unlock_loader(void) { pthread_mutex_unlock(&asking); }
@@ -65,14 +66,24 @@ static bool find_all(void *library, hone_driver *d) {
          find(library, "cuMemFreeHost", &d->unpin);
 }
 
-/* Looks for the driver. Once found it stays: the handle is never closed. */
+/* Looks for the driver, without the lock: a thread that loads a library has one
+   of the loader's, and may call us from that library's constructor. (A child
+   finds that one open, as it does not find the one for looking at libraries.)
+   Once found the driver stays: the handle is never closed. */
 static void ask(unsigned long long libraries) {
+  hone_driver there;
+  memset(&there, 0, sizeof there);
   void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
-  if (library != NULL && find_all(library, &driver))
-    found = true;
-  else if (library != NULL)
+  const bool all = library != NULL && find_all(library, &there);
+  if (library != NULL && !all)
     dlclose(library);
+  lock_loader();
+  if (all && !found) {
+    driver = there;
+    found = true;
+  }
   asked_at = libraries;
+  unlock_loader();
 }
 
 const hone_driver *hone_driver_present(void) {
@@ -80,9 +91,9 @@ const hone_driver *hone_driver_present(void) {
   if (!found) {
     lock_loader();
     dl_iterate_phdr(count_libraries, &libraries);
+    unlock_loader();
     if (!found && (libraries == 0 || libraries != asked_at))
       ask(libraries); /* 0: it does not count */
-    unlock_loader();
   }
   return found ? &driver : NULL;
 }

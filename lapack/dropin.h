@@ -250,7 +250,7 @@ hone_entry *hone_lapack_copy(const hone_lapack_factors *f, bool keeps);
    so that parts may be added in any order. A change of a single number always
    changes sum. */
 typedef struct hone_lapack_hash {
-  uint64_t sum, product;
+  uint64_t sum, product, turned;
 } hone_lapack_hash;
 /* Adds numbers from .. from+count-1 of a column, which are at v. */
 void hone_lapack_add_hash(hone_lapack_hash *hash, const double *v, int64_t from,

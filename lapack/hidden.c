@@ -130,7 +130,7 @@ static void restore_diagonal(const hone_lapack_hidden *h,
    same number to a matrix that differs from this one in the diagonal alone. */
 static void tag_diagonal(const hone_lapack_hidden *h) {
   const uint64_t number_bits = 0xffffffffu;
-  hone_lapack_hash hash = {0, 0};
+  hone_lapack_hash hash = {0, 0, 0};
   hone_entry *a = h->f.a;
   hone_lapack_add_hash(&hash, h->diagonal, 0, h->f.n * HONE_PARTS, 0);
   for (int64_t i = 0; i < h->f.n * HONE_PARTS; i++) {

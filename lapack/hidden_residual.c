@@ -72,6 +72,6 @@ void hone_lapack_hidden_hash(const hone_lapack_hidden *h,
                                .threads = h->threads,
                                .trans = 'N',
                                .columns = 1};
-  *hash = (hone_lapack_hash){0, 0};
+  *hash = (hone_lapack_hash){0, 0, 0};
   hone_lapack_residual(&g, &none, &ignored);
 }

@@ -28,7 +28,8 @@ static bool exchanges_are_ours(const hone_lapack_factors *f) {
 
 static bool same_hash(const hone_lapack_hidden *h,
                       const hone_lapack_hash *hash) {
-  return h->hash.sum == hash->sum && h->hash.product == hash->product;
+  return h->hash.sum == hash->sum && h->hash.product == hash->product &&
+         h->hash.turned == hash->turned;
 }
 
 /* Tells whether the array is as dgetrf_ left it. */
@@ -104,7 +105,7 @@ typedef enum outcome { SOLVED, REFUSED, CHANGED } outcome;
 static outcome solve_hidden(const hone_lapack_call *call, char trans,
                             const hone_lapack_hidden *h, double *omega) {
   const int64_t n = call->f.n, nrhs = call->nrhs;
-  hone_lapack_hash hash = {0, 0};
+  hone_lapack_hash hash = {0, 0, 0};
   const hone_lapack_system system = {.hidden = h,
                                      .a = call->f.a,
                                      .lda = call->f.lda,
@@ -313,7 +314,26 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
 
 /* dgetri_, dpotri_ and dsytri_ --------------------------------------------- */
 
-/* Puts LAPACK's factors into the array; returns INFO, or -1. */
+/* Gives pivots the width of another interface's integers; there is room for 64
+   bits. */
+static void change_width(hone_lapack_caller from, hone_lapack_caller to,
+                         int64_t n, void *pivots) {
+  const bool wide = hone_lapack_wide(to.interface);
+  int32_t *narrow = pivots;
+  int64_t *wider = pivots;
+  if (wide == hone_lapack_wide(from.interface))
+    return;
+  for (int64_t i = 0; i < n && !wide; i++)
+    memcpy(narrow + i, &(int32_t){(int32_t)wider[i]}, sizeof *narrow);
+  for (int64_t i = n - 1; i >= 0 && wide; i--) {
+    int32_t pivot;
+    memcpy(&pivot, narrow + i, sizeof pivot);
+    memcpy(wider + i, &(int64_t){pivot}, sizeof *wider);
+  }
+}
+
+/* Puts LAPACK's factors into the array, with pivots as the caller's interface
+   has them; returns INFO, or -1. */
 static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
                        void **exchanges) {
   hone_lapack_factors in_place = *f;
@@ -327,7 +347,10 @@ static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
   *exchanges = in_place.ipiv;
   restore(h, f, f->a, f->lda);
   hone_lapack_regret(&h->f);
-  return hone_lapack_factor(&in_place);
+  const int64_t info = hone_lapack_factor(&in_place);
+  if (hone_lapack_pivots(f))
+    change_width(h->f.at, f->at, f->n, in_place.ipiv);
+  return info;
 }
 
 hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,

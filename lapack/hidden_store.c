@@ -78,19 +78,23 @@ static uint64_t new_tag(void) {
 HONE_VECTOR void hone_lapack_add_hash(hone_lapack_hash *hash, const double *v,
                                       int64_t from, int64_t count,
                                       int64_t column) {
-  const uint64_t factor = 0x9e3779b97f4a7c15u; /* odd */
+  const uint64_t factor = 0x9e3779b97f4a7c15u, odd = 0xbf58476d1ce4e5b9u;
   const uint64_t weight = 2 * (uint64_t)column * factor + 1;
   const uint64_t key = (uint64_t)(from + 1) * factor;
-  uint64_t sum = 0, product = 0;
+  uint64_t sum = 0, product = 0, turned = 0;
   for (int64_t i = 0; i < count; i++) {
     uint64_t word;
     memcpy(&word, v + i, sizeof word);
     const uint64_t mixed = word + key + (uint64_t)i * factor;
+    const uint64_t other =
+        (word << 19 | word >> 45) + (uint64_t)(from + 1 + i) * odd;
     sum += word;
     product += (mixed & 0xffffffffu) * (mixed >> 32);
+    turned += (other & 0xffffffffu) * (other >> 32);
   }
   hash->sum += weight * sum;
   hash->product += weight * product;
+  hash->turned += weight * turned;
 }
 
 /* Bytes that are counted -------------------------------------------------- */
@@ -209,6 +213,8 @@ static bool helps(const hone_lapack_hidden *h, const request *r) {
 
 /* Frees factors, then matrices, until it fits. Returns false if it does not. */
 static bool make_room(const request *r) {
+  if (r->bytes > hone_lapack_settings()->hidden_bytes)
+    return false; /* even alone: nobody gives way in vain */
   while (host_is_full(r) || device_is_full(r)) {
     hone_lapack_hidden *last = NULL, **oldest = NULL;
     for (hone_lapack_hidden **at = &store.first; *at; at = &(*at)->next) {

@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,9 +27,10 @@ typedef int solve_fn(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
 
 typedef const hone_single_table *table_fn(void);
 
-static solve_fn *solve;
-static const hone_single_table *table; /* NULL: of another version, or none */
-static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static solve_fn *_Atomic solve;
+static const hone_single_table
+    *_Atomic table;         /* NULL: of another version, or none */
+static _Atomic bool loaded; /* or looked for in vain */
 
 static const char file[] = "libhone.so.0";
 
@@ -62,28 +63,35 @@ static void *open_library(int mode, char *why, size_t why_size) {
   return library;
 }
 
+/* Looks for the library, and its functions, at the first call. There is no
+   lock: a thread that calls from the constructor of a library has the loader's,
+   for which another one may be waiting here. Two that look find the same. */
 static void load(void) {
+  if (atomic_load_explicit(&loaded, memory_order_acquire))
+    return;
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
   if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL ||
       dlsym(RTLD_DEFAULT, "__tsan_init") != NULL)
     mode &= ~RTLD_DEEPBIND; /* sanitizers do not allow it */
   char why[256] = "";
   void *library = open_library(mode, why, sizeof why);
-  if (library != NULL)
-    solve = (solve_fn *)dlsym(library, name);
+  solve_fn *const solver =
+      library != NULL ? (solve_fn *)dlsym(library, name) : NULL;
+  const char *const lacking = library == NULL ? why : dlerror();
   table_fn *const functions =
-      solve != NULL ? (table_fn *)dlsym(library, table_name) : NULL;
+      solver != NULL ? (table_fn *)dlsym(library, table_name) : NULL;
   if (functions != NULL && functions()->struct_size == sizeof *table)
     table = functions();
-  if (solve == NULL)
+  solve = solver;
+  if (!atomic_exchange(&loaded, true) && solver == NULL)
     fprintf(stderr,
             "hone_lapack: everything is solved in double, because libhone "
             "cannot be loaded: %s\n",
-            library == NULL ? why : dlerror());
+            lacking);
 }
 
 const hone_single_table *hone_lapack_single_table(void) {
-  pthread_once(&loaded, load);
+  load();
   return table;
 }
 
@@ -112,7 +120,7 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
   counter c = {.definite = definite};
   hone_options options = HONE_OPTIONS_INIT;
   *report = (hone_report)HONE_REPORT_INIT;
-  pthread_once(&loaded, load);
+  load();
   if (solve == NULL)
     return HONE_NO_DEVICE;
   options.threads = hone_lapack_real_threads(at);

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,23 @@ typedef struct module {
   const void *headers; /* these tell modules apart; NULL if none was found */
 } module;
 
+/* No thread visits the modules when the process is forked: the loader's lock
+   for that would stay locked in the child, whose first call would wait for it
+   for ever. */
+static pthread_mutex_t visiting = PTHREAD_MUTEX_INITIALIZER;
+static void lock_visits(void) { pthread_mutex_lock(&visiting); }
+static void unlock_visits(void) { pthread_mutex_unlock(&visiting); }
+__attribute__((constructor)) static void watch_forks(void) {
+  (void)pthread_atfork(lock_visits, unlock_visits, unlock_visits);
+}
+
+static void visit_modules(int (*look)(struct dl_phdr_info *, size_t, void *),
+                          void *to) {
+  lock_visits();
+  (void)dl_iterate_phdr(look, to);
+  unlock_visits();
+}
+
 static int look_into(struct dl_phdr_info *info, size_t size, void *p) {
   module *m = p;
   (void)size;
@@ -85,7 +103,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *p) {
 static module module_of(const void *address) {
   module m = {.address = address, .name = ""};
   if (address != NULL)
-    dl_iterate_phdr(look_into, &m);
+    visit_modules(look_into, &m);
   return m;
 }
 
@@ -111,7 +129,7 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *p) {
    an address belongs to the same module. */
 static unsigned long long unloads(void) {
   unsigned long long count = 0;
-  dl_iterate_phdr(read_unloads, &count);
+  visit_modules(read_unloads, &count);
   return count;
 }
 

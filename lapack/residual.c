@@ -303,6 +303,7 @@ static void gather(stripe *stripes, int64_t count, const hone_lapack_group *g) {
     if (g->hash != NULL) {
       g->hash->sum += stripes[t].hash.sum;
       g->hash->product += stripes[t].hash.product;
+      g->hash->turned += stripes[t].hash.turned;
     }
   }
 }

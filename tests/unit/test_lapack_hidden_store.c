@@ -21,6 +21,27 @@ static void check_solves(const hidden_calls *d, hidden_system *s) {
   CHECK_LE(hidden_backward_error(s, 'N'), 20.0 * SUP_LIMIT);
 }
 
+/* What has no room even alone makes none for itself. */
+TEST(lapack, hidden_diagonals_do_not_give_way_to_what_is_too_large) {
+  hidden_calls d = hidden_open(NULL, "1");
+  REQUIRE(d.getrf != NULL);
+  hidden_system s = hidden_make(100, 1, 0), large = hidden_make(600, 1, 0);
+  double *const own = s.f;
+  s.f = large.f; /* the workspace, which the larger matrix has afterwards */
+  hidden_reset(&s);
+  hidden_getrf(&d, &s);
+  CHECK(is_hidden(&s));
+  memcpy(own, s.f, (size_t)s.ld_f * (size_t)s.n * sizeof *own);
+  s.f = own;
+  hidden_reset(&large);
+  hidden_getrf(&d, &large);
+  CHECK(!is_hidden(&large));
+  check_solves(&d, &s);
+  hidden_free(&s);
+  hidden_free(&large);
+  hidden_close(&d);
+}
+
 /* Factors that were freed are made anew by LAPACK, from A in the array and its
    diagonal, which stays. */
 TEST(lapack, hidden_factors_that_were_freed_are_made_anew) {
