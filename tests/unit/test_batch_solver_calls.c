@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What belongs to one call of a batch, and not to the next: its deadline, its
    report, and the results of a call that is refused. */
+#define _DEFAULT_SOURCE /* for usleep */
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"

@@ -2,6 +2,7 @@
 /* Processes that fork while a call runs, and signals that are sent to one: in
    the child a call ends, and nothing half done by a thread that is not there
    counts as solved. */
+#define _DEFAULT_SOURCE /* for usleep */
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
