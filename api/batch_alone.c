@@ -243,7 +243,8 @@ static int keep_alone(const rest *all, int64_t k, const hone_member *m,
     continue_alone(all, *solver);
     return HONE_OK;
   }
-  options.trans = HONE_NO_TRANS; /* belongs to a solve, as the next two do */
+  /* These belong to one solve. */
+  options.trans = HONE_NO_TRANS;
   options.columns = NULL;
   options.deadline_s = deadline_s;
   options.memory_limit_bytes = room_beside(all, 0);
@@ -437,6 +438,10 @@ void hone_batch_rest(hone_batch_call *call) {
   if (all.count > 0)
     hone_pool_run(several ? call->pool : NULL, threads, work, &all);
   hone_batch_look_for_loss(call);
+  if (call->lost) { /* nothing counts as solved: the list is too short */
+    hone_mem_put(mem, all.list);
+    return;
+  }
   if (several)
     count_memory(&all, threads);
   all.several = false;

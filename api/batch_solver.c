@@ -257,6 +257,24 @@ static int take_solve_options(hone_batch_call *call,
   return HONE_OK;
 }
 
+/* The results may not overwrite the matrices that were factored either. */
+static void refuse_solve(const hone_batch_solver *s, hone_batch taken,
+                         const hone_options *options, int st,
+                         hone_batch_result *results) {
+  hone_options given;
+  hone_tuning tuning;
+  const bool known =
+      hone_options_take(options, &given, &tuning, NULL) == HONE_OK;
+  if (s->factored) {
+    const hone_batch *b = &s->call.batch;
+    taken.a = b->a;
+    taken.a_list = b->a_list;
+    taken.lda = b->lda;
+    taken.stride_a = b->stride_a;
+  }
+  hone_batch_refuse_unchecked(&taken, known ? &given : NULL, st, results);
+}
+
 static int solve(hone_batch_solver *s, hone_guest *guest,
                  const hone_batch *batch, const hone_options *options,
                  hone_batch_result *results, hone_report *made) {
@@ -279,13 +297,16 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
   if (st == HONE_OK) {
     hone_batch_begin(call, &guest->callers);
     st = hone_batch_run(call, results, made);
-  } else if (counted)
-    hone_batch_refuse_unchecked(&taken, &call->options, st, results);
+    if (call->lost) /* solvers of single systems are half done, too */
+      forget(s);
+  } else if (counted) {
+    refuse_solve(s, taken, options, st, results);
+  }
   call->options = s->options;
   return st;
 }
 
-/* Does the work of one call of a solver that is not busy. */
+/* Does the work of one call, unless another one has the solver. */
 static int call_with(hone_batch_solver *solver, stage *work,
                      const hone_batch *batch, const hone_options *options,
                      hone_batch_result *results, hone_report *report) {
@@ -328,7 +349,8 @@ void hone_batch_solver_destroy(hone_batch_solver **solver) {
   hone_batch_solver *s = *solver;
   hone_guest guest;
   hone_guest_enter(&guest);
-  if (hone_thread_is_gone(s->use))
+  const int64_t use = s->use;
+  if (use != 0 && hone_thread_is_gone(use))
     begin_anew(s);
   forget(s);
   hone_mem mem = s->call.mem;

@@ -67,8 +67,8 @@ static bool find_all(void *library, hone_driver *d) {
 }
 
 /* Looks for the driver, without the lock: a thread that loads a library has one
-   of the loader's, and may call us from that library's constructor. (A child
-   finds that one open, as it does not find the one for looking at libraries.)
+   of the loader's, and may call us from that library's constructor. (That lock
+   is open again in a child. The one that guards the list of libraries is not.)
    Once found the driver stays: the handle is never closed. */
 static void ask(unsigned long long libraries) {
   hone_driver there;

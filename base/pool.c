@@ -140,7 +140,8 @@ static int64_t take_task(hone_pool *pool, uint32_t job) {
 
 static void finish(hone_pool *pool, int64_t count) {
   const int64_t tasks = atomic_load(&pool->tasks);
-  if (atomic_fetch_add(&pool->finished, count) + count < tasks)
+  if (atomic_fetch_add(&pool->finished, count) + count < tasks ||
+      is_inherited(pool)) /* nobody waits, and a worker may have had the lock */
     return;
   pthread_mutex_lock(&pool->lock);
   pthread_cond_signal(&pool->done);

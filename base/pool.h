@@ -35,9 +35,10 @@ void hone_pool_close(hone_pool **pool, hone_mem *mem);
 void hone_pool_release_kept(void);
 /* Returns the number of threads, with the calling one. */
 int hone_pool_threads(const hone_pool *pool);
-/* Is this the child of a fork that the calling thread has made in a task, and
-   are there tasks of the present or the last job that will never end, since
-   threads of the parent had begun them? */
+/* Is this the child of a fork that the calling thread has made in a task of a
+   job, and has that job tasks that have not ended? After the job these are the
+   ones that threads of the parent had begun, which never end; within it the
+   calling thread's own task is among them. */
 bool hone_pool_is_lost(const hone_pool *pool);
 /* Runs tasks 0 .. tasks-1, fewer than 2^32, each once, and waits for all. They
    begin in this order, so that a task may wait for those before it, and end in

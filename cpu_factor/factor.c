@@ -323,7 +323,7 @@ static void run_task(void *ctx, int64_t task) {
   const int64_t s = low;
   task -= p->first[s];
   tell(p, s);
-  if (hone_pool_is_lost(p->job->pool)) /* steps that others had begun */
+  if (hone_pool_is_lost(p->job->pool)) /* steps that others may have begun */
     p->cancelled = p->stopped = true;
   if (p->stopped)
     return;

@@ -35,7 +35,7 @@ int64_t hone_factor_work(const hone_factor_kernels *kernels, int64_t n);
    factorization ends there and leaves that pivot), or unchanged. The bits of
    the factors depend neither on the number of threads nor on how they run.
    Returns HONE_OK, or HONE_CANCELLED: also in a child, if the progress function
-   has forked while several threads worked. */
+   has forked in a job of several threads. */
 int hone_factor_columns(const hone_factoring *job, int64_t from, int64_t to,
                         int64_t *zero);
 

@@ -7,6 +7,7 @@ extern "C" {
 #include "base/device_memory.h"
 }
 
+#include <atomic>
 #include <pthread.h>
 #ifndef HONE_EMULATE
 #include <dlfcn.h>
@@ -37,10 +38,8 @@ namespace {
 hone_cublas blas;
 hone_cusolver solver;
 bool found, found_solver;
-int (*context_id)(void *context,
-                  unsigned long long *id); /* NULL: the current */
-pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT,
-               context_once = PTHREAD_ONCE_INIT;
+using context_id_fn = int(void *context, unsigned long long *id);
+pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT;
 
 #ifdef HONE_EMULATE
 
@@ -68,14 +67,13 @@ bool exchange_capture_mode(hone_cuda_callers *callers) {
 }
 
 /* An emulated device has one context. */
-void find_context() {
-  context_id = [](void *, unsigned long long *id) {
-    int device = 0;
-    const cudaError_t e = cudaGetDevice(&device);
-    *id = 1ULL + (unsigned)device;
-    return (int)e;
-  };
+int emulated_id(void *, unsigned long long *id) {
+  int device = 0;
+  const cudaError_t e = cudaGetDevice(&device);
+  *id = 1ULL + (unsigned)device;
+  return (int)e;
 }
+context_id_fn *context_id() { return emulated_id; }
 
 #else
 
@@ -117,11 +115,19 @@ bool exchange_capture_mode(hone_cuda_callers *callers) {
                                            &callers->capture_mode);
 }
 
-/* The driver has this function since CUDA 12. The runtime has loaded it. */
-void find_context() {
+/* The number of a context, NULL: of the current one. The driver has this
+   function since CUDA 12, and the runtime has loaded it. No lock is held that a
+   thread could wait for which has one of the loader's: two may look at once. */
+context_id_fn *context_id() {
+  static std::atomic<context_id_fn *> found_one{nullptr};
+  context_id_fn *function = found_one.load(std::memory_order_acquire);
+  if (function != nullptr)
+    return function;
   void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
   if (library != nullptr)
-    (void)find(library, "cuCtxGetId", &context_id);
+    (void)find(library, "cuCtxGetId", &function);
+  found_one.store(function, std::memory_order_release);
+  return function;
 }
 
 #endif
@@ -136,8 +142,8 @@ thread_local primary_context known;
 
 bool is_primary(void *context, int ordinal) {
   unsigned long long id = 0;
-  pthread_once(&context_once, find_context);
-  const bool numbered = context_id != nullptr && context_id(context, &id) == 0;
+  context_id_fn *const number = context_id();
+  const bool numbered = number != nullptr && number(context, &id) == 0;
   if (numbered && known.at == context && known.id == id)
     return true;
   const hone_device_memory in = {ordinal, context};
@@ -181,8 +187,8 @@ bool hone_cuda_context(uint64_t *id) {
     (void)cudaGetLastError();
     return false;
   }
-  pthread_once(&context_once, find_context);
-  const bool known = context_id != nullptr && context_id(nullptr, &number) == 0;
+  context_id_fn *const of = context_id();
+  const bool known = of != nullptr && of(nullptr, &number) == 0;
   *id = number;
   return known;
 }

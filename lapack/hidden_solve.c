@@ -348,7 +348,7 @@ static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
   restore(h, f, f->a, f->lda);
   hone_lapack_regret(&h->f);
   const int64_t info = hone_lapack_factor(&in_place);
-  if (hone_lapack_pivots(f))
+  if (info >= 0 && hone_lapack_pivots(f))
     change_width(h->f.at, f->at, f->n, in_place.ipiv);
   return info;
 }

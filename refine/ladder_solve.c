@@ -58,8 +58,8 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
       hone_errors_value(&column->errors, request->criterion) <= request->limit;
   if (!nonsingular)
     out->status = HONE_ILL_CONDITIONED;
-  else if (accepted) /* errors measured since then may tell better */
-    out->status = meets_tolerance ? HONE_OK : HONE_NOT_CONVERGED;
+  else if (accepted && meets_tolerance) /* also where it was measured again */
+    out->status = HONE_OK;
   else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
     out->status = HONE_INTERRUPTED;
   /* A caller who sets a loose tolerance does not mean an x without a certain

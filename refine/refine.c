@@ -340,7 +340,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (ctx->steps_work != NULL) /* v has no steps now, those of below later */
+    if (ctx->steps_work != NULL) /* no step lies in v until the next correct */
       st = start_columns(ctx, m, columns);
     if (st == HONE_OK && continuing > 0)
       st = correct(ctx, continuing, list);

@@ -55,7 +55,7 @@ static int take_time(void *user, const hone_progress *event) {
   int *events = user;
   (void)event;
   if ((*events)++ < 3)
-    (void)usleep(600000);
+    (void)usleep(1200000);
   return 0;
 }
 
@@ -70,7 +70,7 @@ TEST(batch_solver, the_deadline_of_a_solve_is_not_that_of_the_next) {
   REQUIRE(hone_batch_solver_create(&solver, &s.options) == HONE_OK);
   CHECK_EQ_INT(hone_batch_solver_factor(solver, &s.batch, NULL, NULL),
                HONE_CANCELLED);
-  first.deadline_s = 0.5;
+  first.deadline_s = 2.0;
   second.progress = first.progress = take_time;
   second.progress_user = first.progress_user = &events;
   events = 3; /* takes no time */

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,16 +19,17 @@
 
 enum { MANY = 4000, SMALL = 16, SECONDS = 60 };
 
-/* Forks in the event of this number. */
+/* Forks in the event of this number, or the first one of this part of a phase:
+   how many there are depends on what other threads do. */
 typedef struct forking {
   int event, events;
+  double from;
   pid_t child; /* 0 in the child, -1 before */
 } forking;
 
 static int fork_in(void *user, const hone_progress *event) {
   forking *f = user;
-  (void)event;
-  if (f->events++ == f->event) {
+  if (f->child < 0 && f->events++ >= f->event && event->fraction >= f->from) {
     f->child = fork();
     if (f->child == 0)
       (void)alarm(SECONDS); /* ends a child that waits for ever */
@@ -107,7 +109,8 @@ TEST(forks, of_the_progress_function_of_a_batch_solve_no_system_wrongly) {
       _exit(!good || (st != HONE_OK && st != HONE_CANCELLED));
     CHECK(good);
     CHECK_EQ_INT(st, HONE_OK);
-    check_child(f.child);
+    if (f.child > 0 || event == 0)
+      check_child(f.child);
     discard_systems(&s);
   }
 }
@@ -115,7 +118,7 @@ TEST(forks, of_the_progress_function_of_a_batch_solve_no_system_wrongly) {
 /* What was half done in the child when it was factored is not kept there. */
 TEST(forks, of_the_progress_function_of_a_batch_keep_no_wrong_factors) {
   static systems s;
-  forking f = {.event = 3, .child = -1};
+  forking f = {.child = -1};
   hone_options options = HONE_OPTIONS_INIT;
   hone_batch_solver *solver = NULL;
   make_systems(&s);
@@ -141,8 +144,8 @@ TEST(forks, of_the_progress_function_of_a_batch_keep_no_wrong_factors) {
 
 TEST(forks, of_the_progress_function_in_a_factorization_end_in_the_child) {
   enum { N = 900 };
-  for (int event = 2; event < 6; event++) {
-    forking f = {.event = event, .child = -1};
+  for (int part = 1; part < 4; part++) {
+    forking f = {.from = part / 4.0, .child = -1};
     hone_options options = HONE_OPTIONS_INIT;
     sup_rng rng = {43};
     double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 1.0);
@@ -156,11 +159,44 @@ TEST(forks, of_the_progress_function_in_a_factorization_end_in_the_child) {
     if (f.child == 0)
       _exit(st != HONE_OK && st != HONE_CANCELLED);
     CHECK_EQ_INT(st, HONE_OK);
-    check_child(f.child);
+    if (f.child > 0) /* unless the other thread has done all of that part */
+      check_child(f.child);
     sup_free(a);
     sup_free(b);
     sup_free(x);
   }
+}
+
+/* Systems that no block solves, each by a solver of its own, which the thread
+   that is not there may have. */
+TEST(forks, of_the_progress_function_of_a_solve_leave_nothing_half_done) {
+  static systems s;
+  forking f = {.event = 2, .child = -1};
+  hone_options options = HONE_OPTIONS_INIT, solves = HONE_OPTIONS_INIT;
+  hone_batch_solver *solver = NULL;
+  make_systems(&s);
+  s.batch.count = MANY / 4;
+  options.threads = 2;
+  options.criterion = HONE_CRITERION_NORMWISE;
+  solves.progress = fork_in;
+  solves.progress_user = &f;
+  REQUIRE(hone_batch_solver_create(&solver, &options) == HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &s.batch, NULL, NULL), HONE_OK);
+  int st = hone_batch_solver_solve(solver, &s.batch, &solves, s.results, NULL);
+  if (f.child == 0) {
+    bool good = st == HONE_OK || st == HONE_CANCELLED;
+    const bool lost = st != HONE_OK;
+    st = hone_batch_solver_solve(solver, &s.batch, NULL, s.results, NULL);
+    good = good && st == (lost ? HONE_NOT_FACTORED : HONE_OK);
+    good = good &&
+           hone_batch_solver_factor(solver, &s.batch, NULL, NULL) == HONE_OK;
+    st = hone_batch_solver_solve(solver, &s.batch, NULL, s.results, NULL);
+    _exit(!good || st != HONE_OK);
+  }
+  CHECK_EQ_INT(st, HONE_OK);
+  check_child(f.child);
+  hone_batch_solver_destroy(&solver);
+  discard_systems(&s);
 }
 
 /* ---- By another thread --------------------------------------------------- */
@@ -218,6 +254,40 @@ TEST(forks, leave_a_batch_solver_in_use_without_matrices_but_free) {
   h.may_go = true;
   pthread_join(thread, NULL);
   hone_batch_solver_destroy(&h.solver);
+  discard_systems(&s);
+}
+
+static int64_t blocks; /* that the caller's functions have given */
+static void *count_block(size_t bytes, void *ctx) {
+  (void)ctx;
+  blocks++;
+  return malloc(bytes);
+}
+static void free_block(void *block, void *ctx) {
+  (void)ctx;
+  blocks -= block != NULL;
+  free(block);
+}
+
+/* A solver that nobody uses is freed in a child as elsewhere. */
+TEST(forks, keep_no_memory_of_batch_solvers_that_are_destroyed) {
+  static systems s;
+  hone_options options = HONE_OPTIONS_INIT;
+  hone_batch_solver *solver = NULL;
+  options.alloc = count_block;
+  options.free = free_block;
+  make_systems(&s);
+  REQUIRE(hone_batch_solver_create(&solver, &options) == HONE_OK);
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &s.batch, NULL, NULL), HONE_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool held = blocks > 0;
+    hone_batch_solver_destroy(&solver);
+    _exit(!held || blocks != 0);
+  }
+  check_child(child);
+  hone_batch_solver_destroy(&solver);
+  CHECK_EQ_INT(blocks, 0);
   discard_systems(&s);
 }
 
