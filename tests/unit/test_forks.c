@@ -281,9 +281,9 @@ TEST(forks, keep_no_memory_of_batch_solvers_that_are_destroyed) {
   CHECK_EQ_INT(hone_batch_solver_factor(solver, &s.batch, NULL, NULL), HONE_OK);
   const pid_t child = fork();
   if (child == 0) {
-    const bool held = blocks > 0;
+    const bool some = blocks > 0;
     hone_batch_solver_destroy(&solver);
-    _exit(!held || blocks != 0);
+    _exit(!some || blocks != 0);
   }
   check_child(child);
   hone_batch_solver_destroy(&solver);
