@@ -323,8 +323,10 @@ static void run_task(void *ctx, int64_t task) {
   const int64_t s = low;
   task -= p->first[s];
   tell(p, s);
-  if (hone_pool_is_lost(p->job->pool)) /* steps that others may have begun */
-    p->cancelled = p->stopped = true;
+  if (hone_pool_is_lost(p->job->pool)) { /* others may have begun steps */
+    p->cancelled = true;
+    p->stopped = true;
+  }
   if (p->stopped)
     return;
   if (task < solves(p, s)) {
