@@ -26,6 +26,15 @@ typedef int stage(hone_batch_solver *s, hone_guest *guest,
                   const hone_batch *batch, const hone_options *options,
                   hone_batch_result *results, hone_report *made);
 
+static void hold_nothing(hone_batch_solver *s) {
+  memset(&s->kept, 0, sizeof s->kept);
+  s->call.order = NULL;
+  s->orders = NULL;
+  s->a_list = NULL;
+  s->factored = false;
+  s->failed = HONE_OK;
+}
+
 static void forget(hone_batch_solver *s) {
   hone_mem *mem = &s->call.mem;
   hone_batch_drop_alone(&s->call);
@@ -37,24 +46,14 @@ static void forget(hone_batch_solver *s) {
   hone_mem_put(mem, s->call.order);
   hone_mem_put(mem, s->orders);
   hone_mem_put(mem, s->a_list);
-  memset(&s->kept, 0, sizeof s->kept);
-  s->call.order = NULL;
-  s->orders = NULL;
-  s->a_list = NULL;
-  s->factored = false;
-  s->failed = HONE_OK;
+  hold_nothing(s);
 }
 
 /* Makes a solver that a thread of the parent process was using when it forked
    one that holds no matrix. What that call had begun may be half done: it is
    left where it is, and not freed. */
 static void begin_anew(hone_batch_solver *s) {
-  memset(&s->kept, 0, sizeof s->kept);
-  s->call.order = NULL;
-  s->orders = NULL;
-  s->a_list = NULL;
-  s->factored = false;
-  s->failed = HONE_OK;
+  hold_nothing(s);
   s->call.options = s->options;
   s->call.mem = hone_memory_of(&s->options);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What belongs to one call of a batch, and not to the next: its deadline, its
-   report, and the results of a call that is refused. */
+/* A call of a batch has a deadline and a report of its own, which the next call
+   does not share, and one that is refused writes its results nowhere else. */
 #define _DEFAULT_SOURCE /* for usleep */
 #include "tests/unit/support.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of this order the calling thread solves one system after the other. */
+/* The calling thread solves systems of this order one after the other. */
 enum { N = 420, COUNT = 2 };
 
 /* Systems that no block solves: the criterion is not componentwise. */

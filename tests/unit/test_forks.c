@@ -115,7 +115,7 @@ TEST(forks, of_the_progress_function_of_a_batch_solve_no_system_wrongly) {
   }
 }
 
-/* What was half done in the child when it was factored is not kept there. */
+/* The child keeps no factors that the fork has left half done. */
 TEST(forks, of_the_progress_function_of_a_batch_keep_no_wrong_factors) {
   static systems s;
   forking f = {.child = -1};

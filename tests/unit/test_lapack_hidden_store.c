@@ -21,7 +21,7 @@ static void check_solves(const hidden_calls *d, hidden_system *s) {
   CHECK_LE(hidden_backward_error(s, 'N'), 20.0 * SUP_LIMIT);
 }
 
-/* What has no room even alone makes none for itself. */
+/* A matrix that has no room even alone takes none from others. */
 TEST(lapack, hidden_diagonals_do_not_give_way_to_what_is_too_large) {
   hidden_calls d = hidden_open(NULL, "1");
   REQUIRE(d.getrf != NULL);
