@@ -16,7 +16,8 @@
  *
  * System i is made from the seed of the campaign and i. A defect is printed
  * with the system's own seed; --replay solves that system again (with the same
- * --family, --max-n, --device, --start, --extra, --batch and --complex).
+ * --family, --max-n, --device, --start, --extra, --batch, --differ and
+ * --complex).
  * Workers are processes, each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
@@ -47,6 +48,7 @@ static const char usage[] =
     "  --start NAME     auto, single, or mixed: half of each (mixed)\n"
     "  --extra          in extra-precise mode\n"
     "  --batch          every system as a member of a batch\n"
+    "  --differ         many right-hand sides that differ as they can\n"
     "  --complex        complex systems, beside zgesv and zcgesv\n"
     "  --jobs J         processes (cpu: as many as cores; cuda: 1)\n"
     "  --keep-going     not to stop at the first defect\n"
@@ -102,6 +104,8 @@ static bool take_flag(settings *s, const char *arg) {
     s->plan.extra = true;
   } else if (strcmp(arg, "--batch") == 0) {
     s->plan.batch = true;
+  } else if (strcmp(arg, "--differ") == 0) {
+    s->plan.differ = true;
   } else if (strcmp(arg, "--complex") == 0) {
     s->plan.parts = 2;
   } else if (strcmp(arg, "--families") == 0) {
@@ -232,6 +236,8 @@ static void print_replay(const campaign_plan *plan, uint64_t seed, FILE *f) {
     (void)fprintf(f, " --extra");
   if (plan->batch)
     (void)fprintf(f, " --batch");
+  if (plan->differ)
+    (void)fprintf(f, " --differ");
   if (plan->parts == 2)
     (void)fprintf(f, " --complex");
   if (plan->start != CAMPAIGN_START_MIXED)

@@ -22,9 +22,10 @@ typedef struct campaign_plan {
   int device, start, jobs;
   const gallery_family *family; /* NULL: all */
   bool keep_going, verbose;
-  bool extra; /* the extra-precise mode */
-  bool batch; /* every system is a member of a batch */
-  int parts;  /* 0 or 1: real systems; 2: complex ones */
+  bool extra;  /* the extra-precise mode */
+  bool batch;  /* every system is a member of a batch */
+  bool differ; /* many right-hand sides that differ, see differ.c */
+  int parts;   /* 0 or 1: real systems; 2: complex ones */
   /* All families, kinds of right-hand sides and uses take part. Without it,
      seeds have the meaning that they had in early campaigns. */
   bool complete;
@@ -58,6 +59,14 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
 void campaign_free(campaign_system *s);
 /* Prints "dlatms_3(8.53) n 33 ...". */
 void campaign_describe(const campaign_system *s, FILE *f);
+
+/* differ.c: what a system of differing right-hand sides has instead of what was
+   drawn. The order is drawn unless it is to be large, which half of them are.
+ */
+int64_t campaign_differ_order(gallery_rng *rng, int64_t most, int64_t drawn);
+int64_t campaign_differ_nrhs(gallery_rng *rng);
+void campaign_differ_matrix(campaign_system *s, gallery_rng *rng);
+void campaign_differ_rhs(campaign_system *s, gallery_rng *rng);
 
 /* The results for one right-hand side. Errors are in the infinity norm, like
    the bound that the library reports; NaN: unknown. */

@@ -185,6 +185,7 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
                    uint64_t seed) {
   gallery_rng rng = {seed}, use = {seed ^ 0x3c6ef372fe94f82bu};
   gallery_rng more = {seed ^ 0x510e527fade682d1u}; /* of complex systems */
+  gallery_rng differ = {seed ^ 0x9b05688c2b3e6c1fu};
   const int64_t family =
       gallery_below(&rng, plan->complete ? gallery_count : gallery_early_count);
   *s = (campaign_system){.seed = seed, .parts = plan->parts == 2 ? 2 : 1};
@@ -192,11 +193,15 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   if (s->parts == 2)
     draw_complex(s, plan, &more);
   s->n = draw_order(&rng, plan->max_n);
+  if (plan->differ)
+    s->n = campaign_differ_order(&differ, plan->max_n, s->n);
   if (s->n > s->family->most_n)
     s->n = 1 + s->n % s->family->most_n;
   if (s->n < s->family->least_n)
     s->n = s->family->least_n;
   s->nrhs = draw_nrhs(&rng, s->n);
+  if (plan->differ)
+    s->nrhs = campaign_differ_nrhs(&differ);
   s->parameter = gallery_parameter(s->family, &rng);
   draw_options(s, plan, &rng);
   if (plan->complete)
@@ -206,10 +211,14 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   s->m = memory(s->parts * s->n * s->n);
   either_make(s->family, s->parts, s->n, s->parameter, gallery_next(&rng), s->m,
               s->n);
+  if (plan->differ)
+    campaign_differ_matrix(s, &differ);
   store(s);
   draw_rhs(s, plan->complete ? gallery_rhs_count : GALLERY_B_EARLY, &rng);
   if (plan->complete && gallery_below(&use, 16) == 0)
     take_identity(s, &use);
+  if (plan->differ)
+    campaign_differ_rhs(s, &differ);
   s->bars = plan->complete && gallery_below(&use, 2) == 0;
   draw_place(s, plan, &use);
 }

@@ -63,6 +63,19 @@ void either_rhs(int kind, int parts, int64_t n, const double *a, int64_t lda,
   free(m);
 }
 
+void either_product(int parts, int64_t n, const double *a, int64_t lda,
+                    const double *x, double *b) {
+  const int64_t order = parts * n;
+  double *m = gallery_memory(order * (order + 3), sizeof *m);
+  double *stacked = m + order * order, *product = stacked + order;
+  either_matrix(parts, n, a, lda, m);
+  either_vector(parts, n, x, stacked);
+  gallery_multiply(order, m, order, stacked, product, product + order);
+  for (int64_t i = 0; i < order; i++)
+    b[i] = product[i / parts + i % parts * n];
+  free(m);
+}
+
 /* ---- The reference ---- */
 
 void either_solve(reference *r, int parts, int64_t n, int64_t nrhs,

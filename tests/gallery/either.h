@@ -46,6 +46,10 @@ int either_families(int parts); /* so many families there are */
 void either_rhs(int kind, int parts, int64_t n, const double *a, int64_t lda,
                 uint64_t seed, double *b);
 
+/* b = A x, rounded once. */
+void either_product(int parts, int64_t n, const double *a, int64_t lda,
+                    const double *x, double *b);
+
 /* The functions of reference.h. */
 void either_solve(reference *r, int parts, int64_t n, int64_t nrhs,
                   const double *a, const double *b);

@@ -29,6 +29,10 @@ void gallery_grade(gallery_task *t, double row_decades, double col_decades);
 void gallery_spring(gallery_task *t, int64_t i, int64_t j, double k);
 void gallery_copy_upper(gallery_task *t); /* copies it to the lower triangle */
 
+/* b = A x, summed in twice double precision and rounded once. low: n. */
+void gallery_multiply(int64_t n, const double *a, int64_t lda, const double *x,
+                      double *b, double *low);
+
 #define GALLERY_MAKERS(X)                                                      \
   X(dlatb4_1)                                                                  \
   X(dlatb4_2)                                                                  \

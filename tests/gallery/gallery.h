@@ -87,6 +87,7 @@ enum {
                          value, so that x is as large as possible */
   GALLERY_B_FEW,       /* A times a vector of at most three nonzero
                           entries, small integers */
+  GALLERY_B_DIFFERING, /* A times what the caller draws; not made here */
   GALLERY_B_EARLY = GALLERY_B_FEW /* the kinds of early campaigns are below */
 };
 

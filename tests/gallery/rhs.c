@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gallery_rhs_names[] = {"random", "A*ones",    "A*graded",
-                                         "unit",   "zero",      "tiny",
-                                         "huge",   "left null", "A*few"};
-const int gallery_rhs_count =
-    (int)(sizeof gallery_rhs_names / sizeof *gallery_rhs_names);
+const char *const gallery_rhs_names[] = {
+    "random", "A*ones", "A*graded",  "unit",  "zero",
+    "tiny",   "huge",   "left null", "A*few", "A*differing"};
+const int gallery_rhs_count = GALLERY_B_DIFFERING;
 
 /* The exponent of the largest entry; 0 for a matrix of zeros. */
 static int size_of(int64_t n, const double *a, int64_t lda) {
@@ -22,9 +21,8 @@ static int size_of(int64_t n, const double *a, int64_t lda) {
   return max > 0.0 ? ilogb(max) : 0;
 }
 
-/* b = A x, summed in twice double precision and rounded once. low: n. */
-static void multiply(int64_t n, const double *a, int64_t lda, const double *x,
-                     double *b, double *low) {
+void gallery_multiply(int64_t n, const double *a, int64_t lda, const double *x,
+                      double *b, double *low) {
   memset(b, 0, (size_t)n * sizeof *b);
   memset(low, 0, (size_t)n * sizeof *low);
   for (int64_t j = 0; j < n; j++)
@@ -52,7 +50,7 @@ static void product(int64_t n, const double *a, int64_t lda, double decades,
       x[i] = -x[i];
     x[i] = ldexp(x[i], e > 1020 ? 1020 - e : 0);
   }
-  multiply(n, a, lda, x, b, x + n);
+  gallery_multiply(n, a, lda, x, b, x + n);
   free(x);
 }
 
@@ -93,7 +91,7 @@ static void few(int64_t n, const double *a, int64_t lda, gallery_rng *rng,
   for (int64_t k = gallery_below(rng, 3); k >= 0; k--)
     x[gallery_below(rng, n)] =
         ldexp((double)(gallery_below(rng, 9) - 4), e > 1000 ? 1000 - e : 0);
-  multiply(n, a, lda, x, b, x + n);
+  gallery_multiply(n, a, lda, x, b, x + n);
   free(x);
 }
 
