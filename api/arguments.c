@@ -55,16 +55,18 @@ int hone_check_matrix(int64_t n, int64_t columns, const hone_entry *a,
   return check_array(n, columns, a, lda, sizeof *a, name, report);
 }
 
-/* The memory of an array of the caller. */
+/* The memory of an array of the caller, and the bytes of a column and from one
+   to the next; 0: there are no columns. */
 typedef struct span {
   const char *name;
-  uintptr_t from, bytes;
+  uintptr_t from, bytes, column, step;
 } span;
 
 static span span_of_array(const char *name, const void *a, int64_t n,
                           int64_t columns, int64_t ld, size_t size) {
   return (span){name, (uintptr_t)a,
-                a != NULL ? (uintptr_t)extent(n, columns, ld, size) : 0};
+                a != NULL ? (uintptr_t)extent(n, columns, ld, size) : 0,
+                (uintptr_t)n * size, (uintptr_t)ld * size};
 }
 
 static span span_of(const char *name, const hone_entry *a, int64_t n,
@@ -77,9 +79,11 @@ static span span_of_x(const hone_vectors *v) {
 }
 
 static span span_of_columns(const hone_vectors *v) {
-  return (span){"options.columns", (uintptr_t)v->columns,
-                v->columns != NULL ? (uintptr_t)v->nrhs * v->column_size
-                                   : (uintptr_t)0};
+  return (span){.name = "options.columns",
+                .from = (uintptr_t)v->columns,
+                .bytes = v->columns != NULL
+                             ? (uintptr_t)v->nrhs * v->column_size
+                             : (uintptr_t)0};
 }
 
 static span span_of_error_bounds(const hone_vectors *v) {
@@ -87,11 +91,22 @@ static span span_of_error_bounds(const hone_vectors *v) {
                        v->ld_error_bounds, sizeof *v->error_bounds);
 }
 
+/* Do the columns of both lie in different rows of one array? */
+static bool are_rows_apart(span p, span q) {
+  if (p.step == 0 || p.step != q.step)
+    return false;
+  const uintptr_t ahead = p.from <= q.from
+                              ? (q.from - p.from) % p.step
+                              : p.step - (p.from - q.from - 1) % p.step - 1;
+  return ahead >= p.column && ahead + q.column <= p.step;
+}
+
 /* Is memory that is written apart from other memory? */
 static int check_apart(span written, span other, hone_report *report) {
   if (written.bytes == 0 || other.bytes == 0 ||
       written.from >= other.from + other.bytes ||
-      other.from >= written.from + written.bytes)
+      other.from >= written.from + written.bytes ||
+      are_rows_apart(written, other))
     return HONE_OK;
   hone_reason_add(report, "%s overlaps %s", written.name, other.name);
   return HONE_BAD_OVERLAP;
@@ -159,7 +174,8 @@ int hone_check_vectors(const hone_vectors *v, hone_report *report) {
 
 int hone_check_apart(const hone_vectors *v, const hone_entry *a, int64_t lda,
                      hone_report *report) {
-  const span matrix = span_of("A", a, v->n, v->n, lda);
+  span matrix = span_of("A", a, v->n, v->n, lda);
+  matrix.step = 0; /* nothing is written between its columns */
   int st = check_apart(span_of_x(v), matrix, report);
   if (st == HONE_OK)
     st = check_apart(span_of_columns(v), matrix, report);

@@ -280,11 +280,13 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
   hone_batch_call *call = &s->call;
   hone_batch taken = {.struct_size = 0};
   int st = hone_batch_take(batch, &taken, made);
-  const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
+  bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
   if (st == HONE_OK && !s->factored)
     st = s->failed != HONE_OK ? s->failed : HONE_NOT_FACTORED;
   if (st == HONE_OK)
     st = check_agreement(s, &taken, made);
+  if (s->factored && taken.count != call->batch.count)
+    counted = false; /* a wrong count says nothing of the results */
   if (st == HONE_OK)
     st = take_solve_options(call, options, made);
   if (st == HONE_OK) {

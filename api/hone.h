@@ -219,8 +219,8 @@ typedef struct hone_options {
                                 place of its largest entry (forward_error <= 8
                                 eps, eps = 2^-53), else HONE_NOT_CONVERGED. Up
                                 to 128 columns take three more vectors each */
-  int32_t max_iterations;    /* corrections with one factorization, and as many
-                                steps of GMRES; 0: chosen from the costs at n */
+  int32_t max_iterations;    /* corrections with one factorization, as many anew
+                                if x begins anew, and steps of GMRES; 0: auto */
   int32_t threads;           /* at most, never more than CPUs (affinity, quota);
                                 0: by HONE_, OPENBLAS_ or OMP_NUM_THREADS */
   int32_t deterministic;     /* nonzero: the bits of x and of its bounds are the

@@ -227,6 +227,31 @@ static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
     hone_bounds_for_many(ctx, certificate);
 }
 
+/* Gives up on columns accepted on rung r whose bound is too large, or whose x,
+   measured again, is above the limit. Returns false where the call is to stop:
+   then a bound may be missing, and the column stays as it is. */
+static bool leave_insufficient(const hone_climb *c, int r) {
+  const hone_request *request = &c->ladder->request;
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    const double value = hone_errors_value(&column->errors, request->criterion);
+    const bool meets = value <= request->limit;
+    if (!accepted_on(c, i, r) || (meets && hone_climb_error_suffices(c, i)))
+      continue;
+    if (c->ladder->watch->stopped)
+      return false;
+    if (column->best == column->x)
+      column->best_errors = column->errors;
+    column->state = HONE_COLUMN_LEFT;
+    snprintf(column->why, sizeof column->why,
+             !meets ? "x, measured again, exceeds the tolerance"
+             : request->extra
+                 ? "the bound on the error of x exceeds 8 eps"
+                 : "the bound on the error of x leaves no digit certain");
+  }
+  return true;
+}
+
 /* Bounds the errors of the columns accepted on rung r. Columns without a
    certain digit, and in extra-precise mode all columns, are refined further;
    those whose error bound is still too large climb. */
@@ -255,14 +280,8 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     if (st == HONE_OK)
       refine_units(c, r, ctx);
   }
-  for (int64_t i = 0; i < c->m && st != HONE_INTERRUPTED; i++)
-    if (accepted_on(c, i, r) && !hone_climb_error_suffices(c, i)) {
-      c->columns[i].state = HONE_COLUMN_LEFT;
-      snprintf(c->columns[i].why, sizeof c->columns[i].why,
-               c->ladder->request.extra
-                   ? "the bound on the error of x exceeds 8 eps"
-                   : "the bound on the error of x leaves no digit certain");
-    }
+  if (st != HONE_INTERRUPTED && !leave_insufficient(c, r))
+    st = HONE_INTERRUPTED;
   c->report->certify_ms += 1e3 * (end - middle);
   c->report->refine_ms += 1e3 * (hone_now_s() - end + middle - start);
   return st;

@@ -29,6 +29,7 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
      alone has measured is anybody's x. */
   const int lost = hone_matrix_failure(&c->ladder->a);
   bool accepted = column->state == HONE_COLUMN_ACCEPTED;
+  const bool stopped = st == HONE_INTERRUPTED || st == HONE_CANCELLED;
   bool nonsingular = rung->certificate.nonsingular && !c->ladder->refuted;
   *out = (hone_column){.status = HONE_NOT_CONVERGED,
                        .iterations = column->iterations,
@@ -40,9 +41,8 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   if (!accepted && (lost != HONE_OK || !hone_refined_take_best(column))) {
     out->precision = 0;
     out->status = lost != HONE_OK ? lost
-                  : st == HONE_INTERRUPTED || st == HONE_CANCELLED
-                      ? HONE_CANCELLED
-                      : (st < 0 ? st : HONE_OVERFLOW);
+                  : stopped       ? HONE_CANCELLED
+                                  : (st < 0 ? st : HONE_OVERFLOW);
     return false;
   }
   out->backward_error = column->errors.componentwise;
@@ -60,22 +60,23 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
     out->status = HONE_ILL_CONDITIONED;
   else if (accepted && meets_tolerance) /* also where it was measured again */
     out->status = HONE_OK;
-  else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
+  else if (stopped)
     out->status = HONE_INTERRUPTED;
   /* A caller who sets a loose tolerance does not mean an x without a certain
      digit. */
   if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
       c->ladder->factored &&
       !hone_bounds_certify_a_digit(&rung->certificate, column))
-    out->status = rung->certificate.rcond_scaled >=
-                          WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
-                      ? HONE_NOT_CONVERGED /* the tolerance was loose */
-                      : HONE_ILL_CONDITIONED;
+    out->status =
+        stopped /* before its error was bounded */
+            ? HONE_INTERRUPTED
+            : rung->certificate.rcond_scaled >=
+                      WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
+                  ? HONE_NOT_CONVERGED /* the tolerance was loose */
+                  : HONE_ILL_CONDITIONED;
   if (out->status == HONE_OK &&
       !hone_climb_error_suffices(c, i)) /* refinement was interrupted */
-    out->status = st == HONE_INTERRUPTED || st == HONE_CANCELLED
-                      ? HONE_INTERRUPTED
-                      : HONE_NOT_CONVERGED;
+    out->status = stopped ? HONE_INTERRUPTED : HONE_NOT_CONVERGED;
   if (out->status != HONE_OK && column->sparse)
     out->backward_error = column->plain;
   return true;

@@ -46,8 +46,7 @@ static const double CORRECTIONS_BEYOND = 2.0;
 static void give_up(const hone_refinement *ctx, hone_refined *c,
                     const char *why) {
   if (c->from_x0 || c->by_steps) {
-    if (c->from_x0)
-      c->rung_corrections = 0;
+    c->rung_corrections = 0;
     c->from_x0 = c->by_steps = c->has_x = c->measured = false;
     c->correction_size = c->rate = 0.0;
     c->slow_corrections = c->recorded = 0;

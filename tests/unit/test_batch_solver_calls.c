@@ -118,6 +118,24 @@ TEST(batch_solver, reports_tell_that_it_is_busy_or_missing) {
   discard(&s);
 }
 
+/* An array for the systems that were factored would be too short. */
+TEST(batch_solver, a_wrong_count_writes_no_results) {
+  alone s = make();
+  hone_batch_solver *solver = NULL;
+  REQUIRE(hone_batch_solver_create(&solver, &s.options) == HONE_OK);
+  s.batch.count = 1;
+  CHECK_EQ_INT(hone_batch_solver_factor(solver, &s.batch, NULL, NULL), HONE_OK);
+  s.batch.count = COUNT;
+  for (int k = 0; k < COUNT; k++)
+    s.results[k].status = 77;
+  CHECK_EQ_INT(hone_batch_solver_solve(solver, &s.batch, NULL, s.results, NULL),
+               HONE_BAD_SIZE);
+  for (int k = 0; k < COUNT; k++)
+    CHECK_EQ_INT(s.results[k].status, 77);
+  hone_batch_solver_destroy(&solver);
+  discard(&s);
+}
+
 /* Two arguments are wrong: nothing is written where the results overlap. */
 TEST(batch_solver, refused_results_do_not_overwrite_a_matrix) {
   alone s = make();

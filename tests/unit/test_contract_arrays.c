@@ -5,6 +5,8 @@
 
 #include "tests/unit/ct.h"
 
+#include <string.h>
+
 TEST(contract, leaves_a_and_b_as_they_are_and_never_reads_the_padding) {
   for (int k = 0; k < 8; k++) {
     sys s = sys_make_padded(k & 1 ? 150 : 11, 3, 5);
@@ -89,6 +91,36 @@ TEST(contract, refuses_an_x_that_overlaps_anything_else) {
                HONE_OK);
   sup_free(room);
   sup_free(before);
+  sys_discard(&s);
+}
+
+/* b and x are columns of one array in which their rows lie beneath each other;
+   either may come first. A row that both have is refused. */
+TEST(contract, takes_b_and_x_in_rows_of_one_array) {
+  enum { N = 5, COLUMNS = 3, LD = 2 * N };
+  sys s = sys_make(N, COLUMNS);
+  double *room = sup_filled((int64_t)LD * COLUMNS, -1.0);
+  for (int first = 0; first < 2; first++) {
+    double *b = first ? room : room + N, *x = first ? room + N : room;
+    for (int64_t c = 0; c < COLUMNS; c++)
+      memcpy(b + c * LD, s.b + c * N, N * sizeof *b);
+    CHECK_EQ_INT(
+        hone_solve(N, COLUMNS, s.a, N, b, LD, x, LD, &s.options, &s.report),
+        HONE_OK);
+    REQUIRE(hone_solve(N, COLUMNS, s.a, N, s.b, N, s.x, N, &s.options, NULL) ==
+            HONE_OK);
+    for (int64_t c = 0; c < COLUMNS; c++) {
+      CHECK_MEM_EQ(b + c * LD, s.b + c * N, N * sizeof *b);
+      CHECK_MEM_EQ(x + c * LD, s.x + c * N, N * sizeof *x);
+    }
+    CHECK_EQ_INT(hone_solve(N, COLUMNS, s.a, N, room + first, LD,
+                            room + N - !first, LD, &s.options, NULL),
+                 HONE_BAD_OVERLAP);
+    CHECK_EQ_INT(hone_solve(N, COLUMNS, s.a, N, room + N, LD - 1, room, LD - 1,
+                            &s.options, NULL),
+                 HONE_BAD_OVERLAP);
+  }
+  sup_free(room);
   sys_discard(&s);
 }
 

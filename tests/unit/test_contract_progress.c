@@ -156,3 +156,54 @@ TEST(contract, goes_on_with_a_solver_that_was_stopped) {
     sys_discard(&s);
   }
 }
+
+typedef struct stopper {
+  int calls, at;
+} stopper;
+
+static int stop_at(void *user, const hone_progress *event) {
+  stopper *s = user;
+  (void)event;
+  return s->calls++ >= s->at;
+}
+
+/* Nearly equal columns, so that x is corrected again for its bound: a stop
+   there says nothing of the matrix. Returns how many calls were stopped. */
+static int stop_everywhere(sup_rng *rng, bool extra) {
+  enum { N = 10 };
+  double a[N * N], b[N], x[N];
+  stopper s = {.at = 0};
+  int stopped = 0;
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  const double apart = pow(10.0, -10.5 + 2.5 * sup_uniform(rng));
+  sup_random(rng, N, N, a, N);
+  sup_random(rng, N, 1, b, N);
+  for (int i = 0; i < N; i++)
+    a[i + (N - 1) * N] = a[i] + apart * a[i + (N - 1) * N];
+  o.factor_precision = HONE_FACTOR_DOUBLE;
+  o.extra_precise = extra;
+  o.deterministic = 1;
+  if (hone_solve(N, 1, a, N, b, N, x, N, &o, NULL) != HONE_OK)
+    return 0;
+  o.progress = stop_at;
+  o.progress_user = &s;
+  for (; s.at < 12; s.at++) {
+    s.calls = 0;
+    const int st = hone_solve(N, 1, a, N, b, N, x, N, &o, &report);
+    if (s.calls <= s.at)
+      break;
+    stopped++;
+    ct_note("apart %g, stop at call %d: %s", apart, s.at, report.reason);
+    CHECK(st == HONE_OK || st == HONE_INTERRUPTED || st == HONE_CANCELLED);
+  }
+  return stopped;
+}
+
+TEST(contract, a_stop_does_not_call_a_matrix_singular) {
+  sup_rng rng = {61};
+  int stopped = 0;
+  for (int k = 0; k < 400; k++)
+    stopped += stop_everywhere(&rng, k % 2 == 1);
+  CHECK(stopped > 400);
+}
