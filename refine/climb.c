@@ -280,8 +280,8 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     if (st == HONE_OK)
       refine_units(c, r, ctx);
   }
-  if (st != HONE_INTERRUPTED && !leave_insufficient(c, r))
-    st = HONE_INTERRUPTED;
+  if (st != HONE_INTERRUPTED && !leave_insufficient(c, r) && st == HONE_OK)
+    st = HONE_INTERRUPTED; /* and no error that came before is lost */
   c->report->certify_ms += 1e3 * (end - middle);
   c->report->refine_ms += 1e3 * (hone_now_s() - end + middle - start);
   return st;
