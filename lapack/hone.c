@@ -121,7 +121,9 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
   hone_options options = HONE_OPTIONS_INIT;
   *report = (hone_report)HONE_REPORT_INIT;
   load();
-  if (solve == NULL)
+  /* Read once: gcc 12 does not read an atomic pointer atomically to call it. */
+  solve_fn *const solver = atomic_load(&solve);
+  if (solver == NULL)
     return HONE_NO_DEVICE;
   options.threads = hone_lapack_real_threads(at);
   options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
@@ -133,7 +135,7 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
   options.progress = watch;
   options.progress_user = &c;
   hone_lapack_enter();
-  int st = solve(n, nrhs, a, lda, b, ldb, x, ldx, &options, report);
+  int st = solver(n, nrhs, a, lda, b, ldb, x, ldx, &options, report);
   hone_lapack_leave();
   if (definite && st == HONE_OK &&
       (c.factorizations > 1 || strstr(report->path, "Cholesky") == NULL))
