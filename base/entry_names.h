@@ -192,6 +192,7 @@
 #define hone_ladder_next_for_columns hone_z_ladder_next_for_columns
 #define hone_ladder_other_engine hone_z_ladder_other_engine
 #define hone_ladder_refactor hone_z_ladder_refactor
+#define hone_ladder_refute_copy hone_z_ladder_refute_copy
 #define hone_ladder_report_matrix hone_z_ladder_report_matrix
 #define hone_ladder_report_path hone_z_ladder_report_path
 #define hone_ladder_reserve hone_z_ladder_reserve

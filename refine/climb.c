@@ -15,8 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next rung starts from the best iterate if its criterion is at most this.
- */
+/* The next rung starts from the best x if its criterion is at most this. */
 static const double WARM_START = 1e-6;
 /* An error in the caller's units that is so many times that in scaled variables
    is worth corrections of its own. */
@@ -47,8 +46,7 @@ static void begin_column(const hone_ladder *ladder, int r,
   column->state = HONE_COLUMN_ACTIVE;
   column->rate = column->correction_size = 0.0;
   column->slow_corrections = 0;
-  if (column
-          ->sparse) /* the measure for sparse rows was that of an accepted x */
+  if (column->sparse) /* that measure was of an accepted x */
     column->best_errors.componentwise = column->plain;
   if (hone_refined_take_best(column)) {
     double value =
@@ -252,6 +250,29 @@ static bool leave_insufficient(const hone_climb *c, int r) {
   return true;
 }
 
+/* Gives up on a column that was accepted, whose x is the best one so far. */
+static void leave(hone_refined *column, const char *why) {
+  column->best = column->x;
+  column->best_errors = column->errors;
+  column->state = HONE_COLUMN_LEFT;
+  snprintf(column->why, sizeof column->why, "%s", why);
+}
+
+/* Certifies the factors of rung r anew where their engine's copy of A proved to
+   be another matrix, and gives up on its columns if they do not serve. */
+static int certify_anew(hone_climb *c, int r, hone_refinement *ctx) {
+  hone_ladder *ladder = c->ladder;
+  const hone_rung *rung = &ladder->rung[r];
+  int st = hone_ladder_refute_copy(ladder, r, c->trans, c->report);
+  ctx->f = hone_ladder_factored_by(ladder, r);
+  ctx->rcond = rung->certificate.rcond_scaled;
+  for (int64_t i = 0; i < c->m; i++)
+    if (accepted_on(c, i, r) &&
+        !(st == HONE_OK && rung->certificate.nonsingular))
+      leave(&c->columns[i], hone_ladder_doubt(rung));
+  return st;
+}
+
 /* Bounds the errors of the columns accepted on rung r. Columns without a
    certain digit, and in extra-precise mode all columns, are refined further;
    those whose error bound is still too large climb. */
@@ -341,6 +362,8 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder_draw_for(ladder, HONE_DRAW_COLUMNS, r);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
+  if (st == HONE_OK && ctx.copy_refuted)
+    st = certify_anew(c, r, &ctx);
   if (st == HONE_OK && ladder->rung[r].certificate.nonsingular)
     st = hone_sparse_refine(&ctx, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
@@ -419,11 +442,8 @@ static int refactor(hone_climb *c) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
     column->begins_anew = true;
-    if (column->state != HONE_COLUMN_ACCEPTED)
-      continue;
-    column->best = column->x;
-    column->best_errors = column->errors;
-    column->state = HONE_COLUMN_LEFT;
+    if (column->state == HONE_COLUMN_ACCEPTED)
+      leave(column, "");
   }
   return hone_ladder_refactor(c->ladder, c->report);
 }

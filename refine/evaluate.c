@@ -284,6 +284,7 @@ static double predicted_value(const hone_refinement *ctx,
    starts anew. */
 static void distrust_copy(hone_refinement *ctx, hone_refined *c) {
   ctx->f.use_copy = false;
+  ctx->copy_refuted = true;
   c->correction_size = c->rate = 0.0;
   c->slow_corrections = 0;
   c->last_value = HONE_INF;

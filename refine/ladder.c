@@ -364,7 +364,7 @@ static int settle_symmetry(hone_ladder *ladder, int *outcome,
 
 static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->factored = ladder->factors_stale = ladder->inspected = false;
-  ladder->refuted = false;
+  ladder->refuted = ladder->copy_refuted = false;
   ladder->certificates = 0;
   for (int r = 0; r < ladder->rung_count; r++) {
     ladder->rung[r].state = HONE_RUNG_NEW;
@@ -401,6 +401,22 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   return st;
 }
 
+int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
+                            hone_report *report) {
+  ladder->copy_rung = -1;
+  ladder->copy_refuted = true;
+  ladder->factored = false; /* the certificate says nothing of A */
+  hone_ladder_add_reason(report, ladder->rung[r].engine->name,
+                         "its copy of the matrix is another matrix");
+  int st = inspect(ladder, true, report);
+  if (st == HONE_OK)
+    st = hone_ladder_certify(ladder, r, report);
+  if (st == HONE_OK && trans)
+    st = hone_ladder_certify_transpose(ladder, r, report);
+  ladder->factored = st != HONE_CANCELLED; /* else other factors may follow */
+  return st;
+}
+
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report) {
   hone_ladder_add_reason(report, "factors of an earlier matrix",
                          "too far from the present one, which is factored now");
@@ -426,7 +442,7 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
   ladder->a = *a;
   ladder->structure =
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
-  ladder->inspected = ladder->refuted = false;
+  ladder->inspected = ladder->refuted = ladder->copy_refuted = false;
   ladder->certificates = 0;
   ladder->copy_rung = -1; /* the copy is that of the earlier matrix */
   int st = inspect(ladder, true, report);

@@ -72,6 +72,7 @@ typedef struct hone_ladder {
   bool factors_stale;    /* the factors are those of an earlier matrix */
   bool crowded;          /* the devices had no memory for two rungs' engines */
   int copy_rung;         /* the rung whose engine holds a copy of A; -1: none */
+  bool copy_refuted;     /* it was not A (hone_ladder_refute_copy) */
   int64_t sent, fetched; /* bytes to and from a device by engines that were
                             destroyed */
   hone_matrix a;
@@ -243,6 +244,12 @@ int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
    too. */
 int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
                                   hone_report *report);
+/* Serves where A itself refused an x that the engine of rung r had accepted by
+   its copy of A: the matrix that was inspected, factored and certified may be
+   another one. The copy is not used any more; A is inspected, and the factors
+   are certified as those of another matrix, for A^T too if trans. */
+int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
+                            hone_report *report);
 /* Draws the seed of the random probes anew for the present matrix, which has
    been inspected. */
 void hone_ladder_draw(hone_ladder *ladder);

@@ -133,7 +133,8 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
       .deflation = deflation,
       .null = begin_null(ladder, r),
       .replaced = rung->info.replaced && !ladder->factors_stale,
-      .of_another = ladder->factors_stale || relies_on_claim(ladder, rung),
+      .of_another = ladder->factors_stale || ladder->copy_refuted ||
+                    relies_on_claim(ladder, rung),
       .norm1 = ladder->norm1,
       .norm1_scaled = ladder->inspection.norm1,
       .scratch = ladder->scratch,

@@ -148,6 +148,7 @@ typedef struct hone_refinement {
   hone_bounding *bounding;     /* for bounds.c: one for each column */
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
+  bool copy_refuted;  /* A itself refused an x that the copy had accepted */
   int64_t statements; /* by random vectors for single columns; added to */
 } hone_refinement;
 
