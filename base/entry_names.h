@@ -95,6 +95,7 @@
 #define hone_bounds_inverse hone_z_bounds_inverse
 #define hone_bounds_measure hone_z_bounds_measure
 #define hone_bounds_measure_noisy hone_z_bounds_measure_noisy
+#define hone_bounds_measure_rest hone_z_bounds_measure_rest
 #define hone_bounds_noise_counts hone_z_bounds_noise_counts
 #define hone_bounds_noise_effect hone_z_bounds_noise_effect
 #define hone_bounds_use_device hone_z_bounds_use_device

@@ -59,6 +59,13 @@ bool hone_bounds_use_device(const hone_refinement *ctx,
                             const hone_certificate *certificate,
                             hone_refined *column);
 
+/* v = r - 2^shift A t for the columns listed, of which t is the spare vector,
+   in ctx->v; in double-double, unless a coarser one suffices (bounds_rest.c). A
+   shift downwards may round t. The den of the pass is lost. */
+void hone_bounds_measure_rest(hone_refinement *ctx,
+                              hone_certificate *certificate, int64_t m,
+                              hone_bounding *list);
+
 /* Measures the accepted columns that were not measured in double-double. */
 void hone_bounds_measure(hone_refinement *ctx, int64_t m,
                          hone_refined *columns);
