@@ -69,6 +69,9 @@ static const long double OF_PROBED = 4.0L;
 static const long double LIMIT = (long double)(HONE_EXTRA_LIMIT - HONE_EPS);
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
+/* A sample of noise is worth taking where the bound without noise is at most so
+   much of the bound with it. */
+static const long double WORTH_SAMPLE = 0.75L;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
    number of S says nothing of small entries of x? Then a residual of x + t is
@@ -153,6 +156,19 @@ static bool noise_counts(const hone_refinement *ctx, const hone_bounding *b) {
            SMALL * b->column->errors.size);
 }
 
+/* Would the bound be much smaller if there were no noise? A sample of it takes
+   as long as the refinement of x. */
+static bool sample_gains(const hone_refinement *ctx,
+                         const hone_contraction *contraction, int step,
+                         const hone_bounding *b, const hone_bars_outcome *o) {
+  hone_bounding quiet = *b;
+  hone_bars_outcome least;
+  quiet.noise = 0.0L;
+  evaluate(ctx, &quiet, contraction, step, false, &least);
+  return !(least.total > WORTH_SAMPLE * o->total) ||
+         !(least.total_scaled > WORTH_SAMPLE * o->total_scaled);
+}
+
 /* v = inv(M) v for the columns listed, in double arithmetic, for which
    hone_noise_of_solve bounds the rounding errors. */
 static int solve(hone_refinement *ctx, int64_t m, hone_bounding *list) {
@@ -213,7 +229,8 @@ static verdict judge(const hone_refinement *ctx,
   if (!tight(b, o) && noise_counts(ctx, b)) {
     if (c->by_steps && noise_prevails(b, o))
       return TOO_NOISY;
-    if (!c->by_steps && !b->sampled && contraction->power == 1)
+    if (!c->by_steps && !b->sampled && contraction->power == 1 &&
+        sample_gains(ctx, contraction, step, b, o))
       return SAMPLE_NOISE;
     if (b->weights == NULL && noise_prevails(b, o) &&
         !(o->total <= LIMIT * c->errors.size) && hone_noise_rows_serve(ctx, c))

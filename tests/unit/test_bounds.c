@@ -255,6 +255,18 @@ TEST(bounds, sample_noise_where_it_counts) {
   CHECK_EQ_INT(solves, 1);
   for (int i = 0; i < N; i++)
     CHECK_LE(1e-6 + 0x1p-60, s.column.bars[i]);
+  /* Nor is noise where the bound is large for want of a second correction. */
+  set_case(&s, 1, 0.5, 3.0);
+  s.certificate.inverse_bound = 1.5;
+  s.column.gamma = 1.0;
+  s.column.errors.noise = 0x1p-38L;
+  for (int i = 0; i < N; i++)
+    s.den[i] = 0x1p-40;
+  estimate(&s);
+  CHECK_EQ_INT(s.ctx.statements, 0);
+  CHECK_EQ_INT(solves, 2);
+  for (int i = 0; i < N; i++)
+    CHECK_LE(1e-6 + 0x1p-40, s.column.bars[i]);
 }
 
 static double wide_residual(int64_t n, const double *a, const double *x,
