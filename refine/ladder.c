@@ -420,7 +420,10 @@ int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report) {
   hone_ladder_add_reason(report, "factors of an earlier matrix",
                          "too far from the present one, which is factored now");
-  return start_matrix(ladder, report);
+  const int certificates = ladder->certificates;
+  const int st = start_matrix(ladder, report);
+  ladder->certificates += certificates; /* of columns that were bounded */
+  return st;
 }
 
 int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,

@@ -209,6 +209,8 @@ int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
                                 .beside = put_beside(ladder, r, true)};
   hone_ladder_draw_for(ladder, HONE_DRAW_TRANSPOSE, r);
   int st = hone_certify_transpose(&job, out);
+  if (st != HONE_OK) /* the next solve with A^T tries again */
+    out->contraction[1].tried = false;
   count_passes(&f, out->passes - passes, rung->deflation.count > 0, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;

@@ -250,3 +250,27 @@ TEST_OF(refine, tries_again_an_engine_that_was_stopped_or_short_of_memory) {
     fixture_tear_down(&s);
   }
 }
+
+/* A certificate of A^T that was not had because a solve failed is made by the
+   next solve with A^T. */
+TEST_OF(refine, certifies_the_transpose_after_a_solve_that_failed) {
+  fixture s;
+  sup_script *script = fixture_set_up_one(&s, true);
+  const hone_contraction *of_transpose =
+      &s.ladder.rung[0].certificate.contraction[1];
+  script->ladder = NULL; /* the solves of probes count, too */
+  script->solve_status = HONE_DEVICE_FAILED;
+  CHECK_EQ_INT(fixture_open(&s), HONE_OK);
+  CHECK_EQ_INT(fixture_factor(&s), HONE_OK);
+  for (int round = 0; round < 2; round++) {
+    script->solve_fails_at = round == 0 ? 0 : -1;
+    fixture_clear_report(&s);
+    CHECK_EQ_INT(hone_ladder_solve(&s.ladder, true, 1, s.b, s.n, s.x, s.n, NULL,
+                                   0, s.column, &s.report),
+                 HONE_OK);
+    CHECK_EQ_INT(s.column[0].precision, round == 0 ? 64 : 32);
+    CHECK_LE(s.column[0].forward_error, 1e-14);
+  }
+  CHECK_EQ_INT(of_transpose->power, 1);
+  fixture_tear_down(&s);
+}
