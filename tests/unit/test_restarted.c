@@ -75,6 +75,8 @@ TEST(restarted, columns_leave_the_steps_of_others_alone) {
     CHECK_EQ_INT(
         hone_solve(N, COLUMNS, p.a, N, p.b, N, p.x, N, &p.options, &p.report),
         HONE_OK);
+    /* Nor would a residual of another x be noticed only afterwards. */
+    CHECK(strstr(p.report.reason, "measured again") == NULL);
     for (int64_t c = 0; c < COLUMNS; c++) {
       const double error =
           sup_backward_error(N, p.a, N, false, p.x + c * N, p.b + c * N);
