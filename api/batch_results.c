@@ -51,16 +51,16 @@ hone_batch_result hone_batch_best(void) {
   return (hone_batch_result){.digits = 16, .rcond = HONE_NAN};
 }
 
-static double larger(double a, double b) { return b > a ? b : a; }
+static void raise_to(double v, double *to) { *to = hone_larger_or_nan(*to, v); }
 
 void hone_batch_add_result(const hone_batch_result *r,
                            hone_batch_result *worst) {
   if (r->status < 0)
     return;
-  worst->backward_error = larger(worst->backward_error, r->backward_error);
-  worst->normwise_error = larger(worst->normwise_error, r->normwise_error);
-  worst->residual_error = larger(worst->residual_error, r->residual_error);
-  worst->forward_error = larger(worst->forward_error, r->forward_error);
+  raise_to(r->backward_error, &worst->backward_error);
+  raise_to(r->normwise_error, &worst->normwise_error);
+  raise_to(r->residual_error, &worst->residual_error);
+  raise_to(r->forward_error, &worst->forward_error);
   if (isnan(worst->rcond) || r->rcond < worst->rcond) /* NaN: not known */
     worst->rcond = r->rcond;
   worst->iterations = HONE_MAX(worst->iterations, r->iterations);
