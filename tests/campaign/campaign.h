@@ -61,8 +61,10 @@ void campaign_free(campaign_system *s);
 void campaign_describe(const campaign_system *s, FILE *f);
 
 /* differ.c: what a system of differing right-hand sides has instead of what was
-   drawn. The order is drawn unless it is to be large, which half of them are.
- */
+   drawn. Half of the matrices are dominant, which leaves it to the blocks how
+   fast columns converge, and half of the orders are large. */
+const gallery_family *campaign_differ_family(gallery_rng *rng,
+                                             const gallery_family *drawn);
 int64_t campaign_differ_order(gallery_rng *rng, int64_t most, int64_t drawn);
 int64_t campaign_differ_nrhs(gallery_rng *rng);
 void campaign_differ_matrix(campaign_system *s, gallery_rng *rng);

@@ -193,6 +193,8 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   if (s->parts == 2)
     draw_complex(s, plan, &more);
   s->n = draw_order(&rng, plan->max_n);
+  if (plan->differ && plan->family == NULL)
+    s->family = campaign_differ_family(&differ, s->family);
   if (plan->differ)
     s->n = campaign_differ_order(&differ, plan->max_n, s->n);
   if (s->n > s->family->most_n)
