@@ -4,7 +4,7 @@
 #define _GNU_SOURCE /* dladdr, program_invocation_short_name */
 #include "lapack/dropin.h"
 
-#include "base/float_environment.h"
+#include "api/guest.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -103,6 +103,8 @@ static void read_environment(void) {
   const char *mode = getenv("HONE_LAPACK");
   const char *factors = getenv("HONE_LAPACK_FACTORS");
   const int64_t mib = 1 << 20;
+  hone_guest guest;
+  hone_guest_enter(&guest); /* lines on stderr are no place to be cancelled */
   config.on = is_on(mode);
   config.log = is_set("HONE_LOG");
   config.crossover = (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, -1);
@@ -116,6 +118,7 @@ static void read_environment(void) {
   else if (factors != NULL && strcmp(factors, "auto") != 0)
     config.discarding = take_names("HONE_LAPACK_FACTORS", factors, names);
   read_hiding(mib);
+  hone_guest_leave(&guest);
 }
 
 const hone_lapack_config *hone_lapack_settings(void) {
@@ -214,29 +217,29 @@ bool hone_lapack_hides(hone_lapack_caller at, bool *at_once) {
 
 double hone_lapack_now_ms(void) {
   struct timespec t;
-  hone_float_environment callers;
+  hone_guest guest;
   if (!hone_lapack_settings()->log)
     return 0.0;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   const double now = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return now;
 }
 
 void hone_lapack_log(const char *routine, int64_t n, int64_t nrhs,
                      const char *how, double omega, double start_ms) {
   char error[48] = "";
-  hone_float_environment callers;
+  hone_guest guest;
   if (!hone_lapack_settings()->log)
     return;
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   if (!isnan(omega))
     snprintf(error, sizeof error, "; backward error %.2e", omega);
   fprintf(stderr, "hone_lapack: %s n %lld, nrhs %lld: %s%s; %.3f ms\n", routine,
           (long long)n, (long long)nrhs, how, error,
           hone_lapack_now_ms() - start_ms);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
 }
 
 /* Calls seen -------------------------------------------------------------- */

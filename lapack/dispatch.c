@@ -10,8 +10,8 @@
    that the library is always tried first. */
 #include "lapack/hidden.h"
 
+#include "api/guest.h"
 #include "base/base.h"
-#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -159,10 +159,10 @@ static bool plain_kept(const hone_lapack_call *call, const char *why,
 
 bool hone_lapack_plain_kept(const hone_lapack_call *call, const char *why,
                             double start_ms, void *info) {
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   const bool done = plain_kept(call, why, start_ms, info);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return done;
 }
 
@@ -180,10 +180,10 @@ static bool plain(const hone_lapack_call *call, void *info) {
 }
 
 bool hone_lapack_plain(const hone_lapack_call *call, void *info) {
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   const bool done = plain(call, info);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return done;
 }
 
@@ -233,12 +233,12 @@ static void solve_in_double(const hone_lapack_call *call,
 
 void hone_lapack_double(const hone_lapack_call *call, int iter, void *iter_out,
                         void *info) {
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   hone_entry *copy = hone_lapack_copy(&call->f, false);
   solve_in_double(call, copy, iter, iter_out, info);
   free(copy);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
 }
 
 /* ITER >= 0 promises ||r|| <= sqrt(n) eps ||A|| ||x||, which follows from the
@@ -273,10 +273,10 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
 }
 
 void hone_lapack_mixed(const hone_lapack_call *call, void *iter, void *info) {
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   mixed(call, iter, info);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
 }
 
 int hone_lapack_wrong(const hone_lapack_call *call) {
@@ -362,9 +362,9 @@ static bool refined(const hone_lapack_call *call, char trans, void *info_out) {
 }
 
 bool hone_lapack_refined(const hone_lapack_call *call, char trans, void *info) {
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   const bool done = refined(call, trans, info);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return done;
 }

@@ -12,7 +12,7 @@
    refinement diverges. */
 #include "lapack/hidden.h"
 
-#include "base/float_environment.h"
+#include "api/guest.h"
 #include "base/numbers.h"
 
 #include <math.h>
@@ -230,7 +230,7 @@ static bool will_invert(const hone_lapack_factors *f) {
    begins the line in the log. */
 static bool hide(const hone_lapack_factors *f, bool at_once, const char **why) {
   hone_lapack_factors site = *f;
-  hone_float_environment callers;
+  hone_guest guest;
   site.by_site = true;
   site.work = NULL; /* it is the caller's */
   hone_lapack_hidden_overwritten(f);
@@ -240,9 +240,9 @@ static bool hide(const hone_lapack_factors *f, bool at_once, const char **why) {
   *why = "single refused before, ";
   if (hone_lapack_spares(&site))
     return false;
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   const hiding result = hidden(&site, at_once);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   *why = begins(result);
   if (result != NO_ROOM)
     hone_lapack_tried(&site, is_hidden(result));

@@ -4,8 +4,8 @@
    with LAPACK's own factors. */
 #include "lapack/hidden.h"
 
+#include "api/guest.h"
 #include "base/base.h"
-#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,12 +201,12 @@ static void solve_known(const hone_lapack_call *call, char trans,
 
 bool hone_lapack_hidden_try(const hone_lapack_call *call, void *info) {
   hone_lapack_hidden *h;
-  hone_float_environment callers;
+  hone_guest guest;
   const double start_ms = hone_lapack_now_ms();
   double omega = HONE_NAN;
   if (hone_lapack_hidden_find(&call->f, &h) != HONE_LAPACK_KNOWN)
     return hone_lapack_hidden_solve(call, 'N', info); /* x becomes NaN */
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   const bool solved = hone_lapack_hidden_has(h) && call->nrhs > 0 &&
                       solve_hidden(call, 'N', h, &omega) == SOLVED;
   if (solved) {
@@ -218,14 +218,14 @@ bool hone_lapack_hidden_try(const hone_lapack_call *call, void *info) {
     hone_lapack_regret(&h->f);
   }
   hone_lapack_hidden_release(h);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return solved;
 }
 
 bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
                               void *info) {
   hone_lapack_hidden *h;
-  hone_float_environment callers;
+  hone_guest guest;
   if (call->nrhs < 0 || call->ldb < call->f.n ||
       (hone_lapack_pivots(&call->f) && call->f.ipiv == NULL))
     return false;
@@ -233,7 +233,7 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
   if (tag == HONE_LAPACK_UNTAGGED)
     return false;
   hone_lapack_put(call->f.at, info, 0);
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   if (tag == HONE_LAPACK_UNKNOWN) {
     spoil(call, UNKNOWN_TAG);
   } else {
@@ -241,7 +241,7 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
       solve_known(call, trans, h, info);
     hone_lapack_hidden_release(h);
   }
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return true;
 }
 
@@ -282,7 +282,7 @@ static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
 bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
                               double anorm, double *rcond, void *info) {
   hone_lapack_hidden *h;
-  hone_float_environment callers;
+  hone_guest guest;
   const double start_ms = hone_lapack_now_ms();
   static const char *const names[] = {
       [HONE_LAPACK_LU] = HONE_LETTER "gecon",
@@ -295,7 +295,7 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   if (tag == HONE_LAPACK_UNTAGGED)
     return false;
   hone_lapack_put(f->at, info, 0);
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   *rcond = HONE_NAN;
   const bool same = f->ipiv == NULL || exchanges_are_ours(f);
   if (tag == HONE_LAPACK_KNOWN && same && (h->at_once || unchanged(h, f))) {
@@ -308,7 +308,7 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   }
   if (h != NULL)
     hone_lapack_hidden_release(h);
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return true;
 }
 
@@ -356,7 +356,7 @@ static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
 hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
                                           void **exchanges, void *info_out) {
   hone_lapack_hidden *h;
-  hone_float_environment callers;
+  hone_guest guest;
   static const char *const names[] = {
       [HONE_LAPACK_LU] = HONE_LETTER "getri",
       [HONE_LAPACK_CHOLESKY] = HONE_LETTER "potri",
@@ -367,7 +367,7 @@ hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
   const hone_lapack_tag tag = hone_lapack_hidden_find(f, &h);
   if (tag == HONE_LAPACK_UNTAGGED)
     return tag;
-  hone_float_enter(&callers);
+  hone_guest_enter(&guest);
   const int64_t info = h != NULL ? replace(f, h, exchanges) : -1;
   if (info < 0)
     say(names[f->kind], f, UNKNOWN_TAG);
@@ -380,6 +380,6 @@ hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
            i < (f->uplo == 'U' ? j + 1 : f->n); i++)
         a[i + j * f->lda] = HONE_NAN;
   }
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return info == 0 ? HONE_LAPACK_KNOWN : HONE_LAPACK_UNKNOWN;
 }

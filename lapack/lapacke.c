@@ -2,8 +2,8 @@
 /* Functions that all routines of LAPACK's C interface share; see lapacke.h. */
 #include "lapack/lapacke.h"
 
+#include "api/guest.h"
 #include "base/base.h"
-#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,12 +41,12 @@ bool hone_lapacke_nancheck(hone_lapack_caller at) {
 static bool any_nan(int64_t count, const hone_entry *entries) {
   const double *v = (const double *)entries;
   double bad = 0.0;
-  hone_float_environment callers;
-  hone_float_enter(&callers);
+  hone_guest guest;
+  hone_guest_enter(&guest);
   for (int64_t i = 0; i < HONE_PARTS * count; i++)
     bad = isnan(v[i]) ? 1.0 : bad;
   const bool found = bad > 0.0;
-  hone_float_leave(&callers);
+  hone_guest_leave(&guest);
   return found;
 }
 

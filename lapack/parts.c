@@ -57,6 +57,8 @@ static void start(run *runs, int64_t count) {
 void hone_lapack_run_parts(int64_t count, void (*work)(void *part), void *parts,
                            size_t size) {
   run runs[HONE_LAPACK_PARTS_MOST];
+  int cancellation; /* the others use what this thread has on its stack */
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
   for (int64_t t = 0; t < count; t++)
     runs[t] = (run){.work = work, .part = (char *)parts + (size_t)t * size};
   start(runs, count);
@@ -66,4 +68,5 @@ void hone_lapack_run_parts(int64_t count, void (*work)(void *part), void *parts,
   for (int64_t t = 0; t < count; t++)
     if (runs[t].apart)
       pthread_join(runs[t].thread, NULL);
+  pthread_setcancelstate(cancellation, NULL);
 }

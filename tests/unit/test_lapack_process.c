@@ -43,6 +43,45 @@ TEST(lapack, threads_solve_at_the_same_time) {
   drop_in_close(&d);
 }
 
+typedef struct solve_once {
+  const drop_in *d;
+  problem *s;
+  bool returned;
+} solve_once;
+
+static void *solve_cancelled(void *p) {
+  solve_once *once = p;
+  pthread_cancel(pthread_self());
+  drop_in_dgesv(once->d, once->s);
+  once->returned = true;
+  pthread_testcancel();
+  return p;
+}
+
+/* LAPACK has no place where a thread can be cancelled; the drop-in writes to
+   the log, and waits for the threads that copy A. */
+TEST(lapack, threads_that_are_cancelled_end_after_the_call) {
+  for (int logs = 0; logs < 2; logs++) {
+    if (logs)
+      setenv("HONE_LOG", "1", 1);
+    drop_in d = drop_in_open("1", "keep");
+    REQUIRE(d.dgesv != NULL);
+    problem s = problem_make(logs ? 60 : 1100, 1, 0.0);
+    solve_once once = {.d = &d, .s = &s};
+    pthread_t thread;
+    void *end = NULL;
+    log_capture capture = log_start();
+    REQUIRE(pthread_create(&thread, NULL, solve_cancelled, &once) == 0);
+    pthread_join(thread, &end);
+    free(log_stop(&capture));
+    unsetenv("HONE_LOG");
+    CHECK(end == PTHREAD_CANCELED && once.returned);
+    CHECK_LE(problem_backward_error(&s, false), 1e-12);
+    problem_free(&s);
+    drop_in_close(&d);
+  }
+}
+
 TEST(lapack, a_child_of_fork_can_solve) {
   drop_in d = drop_in_open("1", "discard");
   REQUIRE(d.dgesv != NULL);
