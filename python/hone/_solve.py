@@ -46,17 +46,22 @@ class _Asked(NamedTuple):
 
 
 def _solve_one(
-    asked: _Asked, A: Numbers, b: AnyArray, x0: Any, out: Any = None
+    asked: _Asked,
+    A: Numbers,
+    b: AnyArray,
+    x0: Any,
+    out: Any = None,
+    taken_over: bool = False,
 ) -> tuple[Numbers, Report]:
     a, layout, lda = as_matrix(A)
     n = a.shape[0]
     c = _options.make(asked.options)
     c.layout = layout
-    v = Vectors(b, n, a.dtype, x0, out, asked.error_bounds)
+    v = Vectors(b, n, a.dtype, x0, out, asked.error_bounds, taken_over)
     v.refuse_matrix(A)
     v.put_in(c, asked.way)
     call = lib.hone_z_solve if a.dtype == COMPLEX else lib.hone_solve
-    watch = watch_for(asked.options.get("progress"), n)
+    watch = watch_for(asked.options.get("progress"), n, v.nrhs)
     matrix = n, v.nrhs, address(a), lda
     vectors = address(v.b), v.ldb, address(v.x), v.ldx
     arguments = *matrix, *vectors, byref(c), byref(v.c_report)
@@ -252,6 +257,8 @@ def solve(
     check_weak(weak)
     A, side = as_array(A, "A"), as_array(b, "b")
     narrow = narrow_type(A, side) if out is None else None
+    if overlap(out, A):
+        raise bad_value("out overlaps A", Status.BAD_OVERLAP)
     a = as_numbers(A, "A")
     given: Any = dict(options)
     stacked = a.ndim > 2 or side.ndim > 2
@@ -277,16 +284,14 @@ def solve(
             x, poor = solve_there(stack, given, asked.way, weak)
             tell(x, poor, weak)
             return x
-        if overlap(out, stack.a):
-            raise bad_value("out overlaps A", Status.BAD_OVERLAP)
         x, report, poor = _solve_many(asked, stack, x0, weak, return_report)
         x = x[..., 0] if stack.vector else x
         x = x if out is None else put_out(x, stack, out)
     else:
         takes = out is None and overwrite_b and narrow is None
-        if takes and _may_take(side, a, x0):
-            out = side
-        x, report = _solve_one(asked, a, side, x0, out)
+        takes = takes and not overlap(side, A) and _may_take(side, a, x0)
+        to = side if takes else out
+        x, report = _solve_one(asked, a, side, x0, to, takes)
         poor = poor_among(report)
     tell(x, poor, weak)
     return (x, report) if return_report else x

@@ -22,7 +22,7 @@ from ._report import NO_COLUMNS, Report
 from ._results import Weak, check_weak, narrow_type, poor_among, tell
 from ._vectors import Vectors, address
 from ._view import View, copied
-from ._watch import Watch, watch_for
+from ._watch import SOLVER_COLUMNS, Watch, watch_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -65,7 +65,8 @@ class Solver(Kept):
         super().__init__(self._calls.destroy)
         c = _options.make(options)  # type: ignore[arg-type]
         c.layout = self._layout
-        self._watch = watch_for(options.get("progress"), self._n)
+        progress = options.get("progress")
+        self._watch = watch_for(progress, self._n, SOLVER_COLUMNS)
         if self._watch is not None:
             c.progress = self._watch.callback
         status = self._calls.create(byref(self._handle), self._n, byref(c))

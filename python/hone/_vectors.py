@@ -43,6 +43,7 @@ class Vectors:
         x0: Any,
         out: Any,
         error_bounds: bool,
+        taken_over: bool = False,
     ) -> None:
         is_complex = dtype == COMPLEX
         to = COMPLEX if is_complex else None
@@ -55,6 +56,7 @@ class Vectors:
         if x0 is not None:
             self._start_from(x0, n, COMPLEX if self.split else to)
         self.out = taken(out, "out")
+        self.taken_over = taken_over  # out is b, which nobody wants any more
         if out is None and isinstance(given, View):
             columns = len(self.shape) == 2
             self.out = x_beside(given, self.shape, self.b.dtype, columns)
@@ -141,7 +143,8 @@ class Vectors:
 
     def _whole(self, status: int) -> Numbers:
         """Returns x in the caller's form. A column for which nothing was found
-        is left alone in out, and is NaN in an array of our own."""
+        is left alone in out, and is NaN in an array of our own, or in b that
+        was taken over."""
         x = self.x
         in_place = self.out is None or x is self.out
         if status == 0 and in_place and not self.split:
@@ -165,6 +168,11 @@ class Vectors:
                 _wide(place)[:, found] = _wide(x)[:, found]
                 if isinstance(out, View):
                     store(out, place, "out")
+        if self.taken_over and not found.all():
+            place = at_home(out, "out")
+            _wide(place)[:, ~found] = np.nan
+            if isinstance(out, View):
+                store(out, place, "out")
         given: Numbers = out
         return given
 

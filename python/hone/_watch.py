@@ -5,15 +5,59 @@ alone would handle only after the library returns."""
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 import threading
+import time
 from typing import Any, Optional
 
 from . import _abi
 from ._options import Progress, ProgressFunction
 
-# Smaller systems are solved before Ctrl-C could stop them.
+# Smaller systems are solved before Ctrl-C could stop them, unless they have
+# many columns: so many entries of A times columns take a tenth of a second. A
+# solver does not know how many there will be, but may be given so many.
 INTERRUPTIBLE_FROM = 1000
+INTERRUPTIBLE_WORK = 10**8
+SOLVER_COLUMNS = 1000
+
+
+class _Calls:
+    """The calls with a callback that threads other than the main one make. When
+    Python ends it ends such a thread as it calls back, and the library's own
+    threads would go on with what it had on its stack."""
+
+    AT_MOST_S = 10.0
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.watches: list[Watch] = []
+        self.ending = False
+
+    def begin(self, watch: Watch) -> None:
+        """Makes the call one of these, or ends the thread if Python ends."""
+        with self.lock:
+            if self.ending:
+                raise SystemExit
+            self.watches.append(watch)
+
+    def end(self, watch: Watch) -> None:
+        with self.lock:
+            self.watches.remove(watch)
+            if self.ending:
+                raise SystemExit
+
+    def stop(self) -> None:
+        """Stops all of them, and waits until they have ended."""
+        with self.lock:
+            self.ending = True
+            for watch in self.watches:
+                watch.interrupted = True
+        until = time.monotonic() + self.AT_MOST_S
+        while self.watches and time.monotonic() < until:
+            time.sleep(0.001)
+
 
 
 class Watch:
@@ -67,7 +111,13 @@ class Watch:
         self.interrupted = False
         # Python calls the handlers of signals in its main thread only.
         if threading.current_thread() is not threading.main_thread():
-            return int(function(*arguments))
+            calls = _calls
+            calls.begin(self)
+            try:
+                return int(function(*arguments))
+            finally:
+                if calls is _calls:  # else in the child of a fork
+                    calls.end(self)
         before = sys.unraisablehook
 
         def hook(told: Any) -> None:
@@ -92,8 +142,23 @@ class Watch:
             del error  # its traceback refers to this frame
 
 
-def watch_for(function: Optional[ProgressFunction], n: int) -> Optional[Watch]:
+def watch_for(
+    function: Optional[ProgressFunction], n: int, columns: int = 1
+) -> Optional[Watch]:
     """Returns a Watch, or None if nothing can stop the call."""
-    if function is None and n < INTERRUPTIBLE_FROM:
-        return None
-    return Watch(function)
+    long = n >= INTERRUPTIBLE_FROM or n * n * columns >= INTERRUPTIBLE_WORK
+    return Watch(function) if function is not None or long else None
+
+
+_calls = _Calls()
+atexit.register(lambda: _calls.stop())
+
+
+def _begin_in_child() -> None:
+    """The threads of the parent are not there."""
+    global _calls
+    _calls = _Calls()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)

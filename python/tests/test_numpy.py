@@ -341,6 +341,29 @@ class Assumed(unittest.TestCase):
         self.assertIs(hone.solve(a + 0j, z, overwrite_b=True), z)
         self.assertTrue(near(a @ z, same))
 
+    def test_overwrite_b_leaves_no_b_where_there_is_no_x(self):
+        a = np.diag([1e-300, 1.0])
+        for order in "CF":
+            b = np.array([[1.0, 1e200], [1.0, 1.0]], order=order)
+            got = hone.solve(a, b, overwrite_b=True, weak="ignore")
+            self.assertIs(got, b)
+            self.assertTrue(np.isnan(got[:, 1]).all())
+            self.assertTrue(near(got[:, 0], np.array([1e300, 1.0])))
+
+    def test_no_x_is_written_to_a_matrix_that_is_copied(self):
+        a = np.triu(matrices(4, 4))
+        a[2, 0] = 9.0  # does not count, so that a is copied
+        ways = {"assume_a": "upper triangular"}, {"assume_a": "tridiagonal"}
+        for way in ways:
+            before = a.copy()
+            with self.assertRaises(hone.HoneValueError):
+                hone.solve(a, np.ones(4), out=a[0], **way)
+            hone.solve(a, a[1], overwrite_b=True, **way)
+            self.assertTrue(np.array_equal(a, before))
+        stack = np.array([np.eye(4), 2.0 * np.eye(4)])
+        with self.assertRaises(hone.HoneValueError):
+            hone.solve(stack, np.ones(4), out=stack[:, 0], assume_a="sym")
+
 
 class Operators(unittest.TestCase):
     def test_products_with_the_inverse(self):

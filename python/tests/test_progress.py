@@ -4,7 +4,9 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
+import threading
 import unittest
 
 import hone
@@ -152,6 +154,54 @@ class Progress(unittest.TestCase):
         self.assertTrue(near(solver.solve(self.b), self.x))
 
 
+# Calls that daemon threads have under way when the program ends.
+ENDS = """
+import threading, time
+import hone, numpy as np
+a = np.random.default_rng(1).random((1200, 1200))
+b, some = a[0], {"progress": lambda told: False}
+solver = hone.factor(a)
+def for_ever(call):
+    while True:
+        call()
+for call in (
+    lambda: hone.solve(a, b),
+    lambda: solver.solve(b),
+    lambda: hone.solve(a[:300, :300], b[:300], **some),
+):
+    threading.Thread(target=for_ever, args=(call,), daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+class Ends(unittest.TestCase):
+    def test_of_the_program_wait_for_calls_of_daemon_threads(self):
+        path = os.pathsep.join(filter(None, sys.path))
+        for _ in range(3):
+            done = subprocess.run(
+                [sys.executable, "-B", "-c", ENDS],
+                env={**os.environ, "PYTHONPATH": path},
+                capture_output=True,
+                text=True,
+                timeout=100,
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_stop_calls_that_are_made_and_refuse_others(self):
+        calls = _watch._Calls()
+        watch = _watch.Watch(None)
+        calls.begin(watch)
+        stop = threading.Thread(target=calls.stop)
+        stop.start()
+        while watch.callback(None, None) == 0:
+            pass
+        with self.assertRaises(SystemExit):
+            calls.end(watch)
+        stop.join()
+        with self.assertRaises(SystemExit):
+            calls.begin(watch)
+
+
 class Interrupts(unittest.TestCase):
     """Ctrl-C stops a solve and raises KeyboardInterrupt."""
 
@@ -177,6 +227,7 @@ class Interrupts(unittest.TestCase):
         n = _watch.INTERRUPTIBLE_FROM
         self.assertIsNone(_watch.watch_for(None, n - 1))
         self.assertIsNotNone(_watch.watch_for(None, n))
+        self.assertIsNotNone(_watch.watch_for(None, n - 1, 200))
 
     def test_before_the_first_line_of_a_callback(self):
         class Pressed(_watch.Watch):
