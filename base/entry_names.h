@@ -116,6 +116,9 @@
 #define hone_climb_columns hone_z_climb_columns
 #define hone_climb_error_suffices hone_z_climb_error_suffices
 #define hone_climb_measure_unaccepted hone_z_climb_measure_unaccepted
+#define hone_climb_refine_extra hone_z_climb_refine_extra
+#define hone_climb_refine_uncertain hone_z_climb_refine_uncertain
+#define hone_climb_refine_units hone_z_climb_refine_units
 #define hone_conjugate hone_z_conjugate
 #define hone_cuda hone_z_cuda
 #define hone_deflate hone_z_deflate

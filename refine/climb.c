@@ -7,19 +7,13 @@
 
 #include "refine/bounds.h"
 #include "refine/evaluate.h"
-#include "refine/extra_precise.h"
 #include "refine/sparse.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* The next rung starts from the best x if its criterion is at most this. */
 static const double WARM_START = 1e-6;
-/* An error in the caller's units that is so many times that in scaled variables
-   is worth corrections of its own. */
-static const double UNITS_COST = 1e3;
 /* One correction costs a pass over A and two triangular solves; about n / 60 of
    them cost as much as a double factorization on the machines measured. */
 enum {
@@ -107,105 +101,6 @@ static int64_t count_left(hone_climb *c, const char *who,
   return left;
 }
 
-static bool accepted_on(const hone_climb *c, int64_t i, int r) {
-  return c->columns[i].state == HONE_COLUMN_ACCEPTED && c->rung[i] == r;
-}
-
-/* Is the error bound of an accepted column small enough for the caller? */
-bool hone_climb_error_suffices(const hone_climb *c, int64_t i) {
-  const hone_certificate *certificate =
-      &c->ladder->rung[c->rung[i]].certificate;
-  const hone_refined *column = &c->columns[i];
-  return hone_bounds_certify_a_digit(certificate, column) &&
-         (!c->ladder->request.extra ||
-          hone_bounds_forward(certificate, column, false) <= HONE_EXTRA_LIMIT);
-}
-
-/* Extra-precise mode: refines all columns accepted on rung r at once, except
-   those already refined so before GMRES took up the others. */
-static int refine_extra(hone_climb *c, int r, hone_refinement *ctx) {
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t i = 0; i < c->m; i++)
-    if (accepted_on(c, i, r) && !c->columns[i].extra_precise)
-      list[count++] = &c->columns[i];
-  return hone_refine_extra_precise(ctx, HONE_AIM_LAST_BIT, count, list);
-}
-
-/* Gives the column room for a tail in the ladder's scratch. */
-static void take_tail(const hone_climb *c, hone_refined *column) {
-  const int64_t n = c->ladder->n;
-  column->tail = c->ladder->scratch;
-  column->tail_r = column->tail + n;
-  column->tail_den = (double *)(column->tail_r + n);
-}
-
-/* Refines columns without a certain digit. They are rare: they are refined one
-   by one, with their tail in the ladder's scratch. */
-static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
-  int st = HONE_OK;
-  for (int64_t i = 0; i < c->m && st == HONE_OK; i++) {
-    hone_refined *column = &c->columns[i];
-    if (!accepted_on(c, i, r) || hone_climb_error_suffices(c, i))
-      continue;
-    take_tail(c, column);
-    st = hone_refine_extra_precise(ctx, HONE_AIM_DIGITS, 1, &column);
-  }
-  return st;
-}
-
-/* Did the column lose digits to the units of the unknowns alone? Then its
-   largest entries are small in scaled variables, where the backward error says
-   nothing of them; a correction or two, which see them, give them back. */
-static bool units_cost_digits(const hone_climb *c, int64_t i) {
-  const hone_certificate *certificate =
-      &c->ladder->rung[c->rung[i]].certificate;
-  const hone_refined *column = &c->columns[i];
-  return c->ladder->scaling.used && !column->sparse &&
-         c->ladder->request.limit < HONE_LOOSE_TOLERANCE &&
-         hone_bounds_forward(certificate, column, false) >
-             UNITS_COST * hone_bounds_forward(certificate, column, true);
-}
-
-/* Refines a column in this way. Where its bound does not become smaller, it
-   stays as it was accepted, and is measured again: its residual was overwritten
-   by that of another x, and the next factors or GMRES for other columns may
-   bring the column here once more. */
-static void refine_for_units(hone_climb *c, hone_certificate *certificate,
-                             hone_refinement *ctx, hone_refined *column) {
-  const hone_ladder *ladder = c->ladder;
-  const int64_t n = ladder->n;
-  const size_t bytes = (size_t)n * sizeof *column->x;
-  const int64_t entries = hone_ladder_workspace_entries(
-      n, ladder->workspace_columns, ladder->request.extra);
-  hone_entry *x = ladder->workspace + entries - 2 * n, *bars = x + n;
-  const double error = hone_bounds_forward(certificate, column, false);
-  take_tail(c, column);
-  const hone_refined before = *column;
-  memcpy(x, column->x, bytes);
-  memcpy(bars, column->spare, bytes);
-  column->error_scaled = hone_bounds_forward(certificate, column, true);
-  if (hone_refine_extra_precise(ctx, HONE_AIM_UNITS, 1, &column) == HONE_OK)
-    hone_bounds_estimate(ctx, certificate, 1, column);
-  if (column->state == HONE_COLUMN_ACCEPTED && column->error_estimated &&
-      hone_bounds_forward(certificate, column, false) < error &&
-      hone_bounds_certify_a_digit(certificate, column))
-    return;
-  const int iterations = column->iterations;
-  *column = before;
-  column->iterations = iterations;
-  memcpy(column->x, x, bytes);
-  memcpy(column->spare, bars, bytes);
-  hone_refined_measure(ctx, true, false, 1, &column);
-}
-
-static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
-  for (int64_t i = 0; i < c->m; i++)
-    if (accepted_on(c, i, r) && units_cost_digits(c, i) &&
-        c->columns[i].rung_corrections < ctx->max_corrections)
-      refine_for_units(c, &c->ladder->rung[r].certificate, ctx, &c->columns[i]);
-}
-
 /* Bounds ||inv(S)|| by more random vectors where noise counts by the first
    bound, or residuals follow the steps of x. Chooses them in any case: they may
    be needed while errors are bounded. */
@@ -217,7 +112,8 @@ static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
     column->by_many = false; /* noise is judged by the first bound */
-    column->by_many = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r) &&
+    column->by_many = c->m > 1 && ctx->f.use_copy &&
+                      hone_climb_accepted_on(c, i, r) &&
                       hone_bounds_noise_counts(certificate, column);
     wanted = wanted || column->by_steps || column->by_many;
   }
@@ -234,7 +130,8 @@ static bool leave_insufficient(const hone_climb *c, int r) {
     hone_refined *column = &c->columns[i];
     const double value = hone_errors_value(&column->errors, request->criterion);
     const bool meets = value <= request->limit;
-    if (!accepted_on(c, i, r) || (meets && hone_climb_error_suffices(c, i)))
+    if (!hone_climb_accepted_on(c, i, r) ||
+        (meets && hone_climb_error_suffices(c, i)))
       continue;
     if (c->ladder->watch->stopped)
       return false;
@@ -267,7 +164,7 @@ static int certify_anew(hone_climb *c, int r, hone_refinement *ctx) {
   ctx->f = hone_ladder_factored_by(ladder, r);
   ctx->rcond = rung->certificate.rcond_scaled;
   for (int64_t i = 0; i < c->m; i++)
-    if (accepted_on(c, i, r) &&
+    if (hone_climb_accepted_on(c, i, r) &&
         !(st == HONE_OK && rung->certificate.nonsingular))
       leave(&c->columns[i], hone_ladder_doubt(rung));
   return st;
@@ -288,7 +185,7 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     ctx->max_corrections *= 2;
   if (c->ladder->request.extra) {
     ctx->device_residual_of = NULL;
-    st = refine_extra(c, r, ctx);
+    st = hone_climb_refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
   bound_for_many(c, r, ctx);
@@ -296,10 +193,10 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();
   if (st == HONE_OK && !c->ladder->request.extra) {
-    st = refine_uncertain(c, r, ctx);
+    st = hone_climb_refine_uncertain(c, r, ctx);
     hone_bounds_estimate(ctx, certificate, c->m, c->columns);
     if (st == HONE_OK)
-      refine_units(c, r, ctx);
+      hone_climb_refine_units(c, r, ctx);
   }
   if (st != HONE_INTERRUPTED && !leave_insufficient(c, r) && st == HONE_OK)
     st = HONE_INTERRUPTED; /* and no error that came before is lost */
@@ -434,6 +331,14 @@ static int climb_from(hone_climb *c, bool solved, int *r) {
   return HONE_OK;
 }
 
+/* Has every column an x? */
+static bool all_have_x(const hone_climb *c) {
+  bool all = true;
+  for (int64_t i = 0; i < c->m; i++)
+    all = all && c->columns[i].best != NULL;
+  return all;
+}
+
 /* Factors the present matrix in the place of an earlier one. Its scaling is
    another, and with it all that was measured in scaled variables: columns that
    were accepted with the earlier factors are solved for and bounded again, and
@@ -464,7 +369,7 @@ int hone_climb_columns(hone_climb *c) {
     if (left == 0)
       return HONE_OK;
     if (st == HONE_OK && !ladder->factors_stale &&
-        ladder->rung[r].certificate.singular)
+        ladder->rung[r].certificate.singular && all_have_x(c))
       return HONE_OK; /* no other factors do better */
     if (ladder->factors_stale) {
       st = refactor(c);

@@ -76,8 +76,8 @@ static bool rate_of_steps(hone_refined *c, double value) {
 static bool is_best(const hone_refinement *ctx, const hone_refined *c,
                     double value) {
   const double best = hone_errors_value(&c->best_errors, ctx->criterion);
-  if (c->best == NULL)
-    return value <= DBL_MAX;
+  if (c->best == NULL) /* where x underflows, its normwise error is infinite */
+    return value <= DBL_MAX || (c->x_is_zero && value > 0.0);
   return value < best ||
          (value <= best && c->errors.normwise < c->best_errors.normwise);
 }
@@ -102,7 +102,9 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
     return;
   }
   if (!(value <= DBL_MAX)) {
-    give_up(ctx, c, "the iterate is not finite");
+    give_up(ctx, c,
+            c->x_is_zero ? "x underflows to zero"
+                         : "the iterate is not finite");
     return;
   }
   int left = ctx->max_corrections - c->rung_corrections;

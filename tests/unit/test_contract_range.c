@@ -313,3 +313,29 @@ TEST(contract, residuals_lost_below_their_terms_are_not_stated_too_small) {
   CHECK_GE(stated, 500);
   CHECK_GE(accepted, 100);
 }
+
+/* No backward error relative to x is finite there. */
+TEST(contract, gives_zero_for_an_x_that_underflows_by_any_criterion) {
+  const int64_t orders[] = {2, 40, 300};
+  for (int k = 0; k < 3; k++)
+    for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
+      const int64_t n = orders[k];
+      sys s = sys_make(n, 1);
+      for (int64_t i = 0; i < n * n; i++)
+        s.a[i] = 0.0;
+      for (int64_t i = 0; i < n; i++) {
+        s.a[i + i * n] = 1e300;
+        s.a[(i + 1) % n + i * n] = 2e299;
+        s.b[i] = 1e-300;
+        s.x[i] = 7.0;
+      }
+      s.options.criterion = criterion;
+      CHECK_LT(HONE_OK, sys_solve(&s));
+      CHECK(isinf(s.report.forward_error));
+      for (int64_t i = 0; i < n; i++)
+        CHECK(s.x[i] == 0.0);
+      if (criterion == HONE_CRITERION_NORMWISE)
+        CHECK_CONTAINS(s.report.reason, "x underflows to zero");
+      sys_discard(&s);
+    }
+}

@@ -199,3 +199,34 @@ TEST(contract, bounds_the_forward_error_of_what_it_accepts) {
     sys_discard(&s);
   }
 }
+
+/* Entries of x, some 1e39, leave the range of single precision, by whose
+   factors the matrix cannot be told from a singular one; in double there is an
+   x. */
+TEST(contract, finds_an_x_where_that_of_single_precision_overflows) {
+  enum { N = 260 };
+  double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 0.0);
+  double *x = sup_filled(N, 0.0);
+  for (uint64_t seed = 1; seed <= 50; seed++) {
+    sup_rng rng = {seed};
+    hone_report report = HONE_REPORT_INIT;
+    hone_options options = HONE_OPTIONS_INIT;
+    options.device = HONE_DEVICE_CPU;
+    options.factor_precision = HONE_FACTOR_SINGLE;
+    options.layout = HONE_ROW_MAJOR;
+    options.deterministic = 1;
+    for (int64_t j = 0; j < N; j++) /* upper Hessenberg, normal entries */
+      for (int64_t i = 0; i < N; i++) {
+        const double size = sqrt(-2.0 * log(sup_uniform(&rng) + 0.5 + 1e-300));
+        const double entry = size * cos(6.283185307179586 * sup_uniform(&rng));
+        a[j + i * N] = i <= j + 1 ? entry : 0.0;
+      }
+    for (int64_t i = 0; i < N; i++)
+      b[i] = sup_uniform(&rng);
+    ct_note("seed %d", (int)seed);
+    CHECK_LE(0, hone_solve(N, 1, a, N, b, N, x, N, &options, &report));
+  }
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
+}
