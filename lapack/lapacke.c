@@ -54,10 +54,11 @@ bool hone_lapacke_ge_nan(int layout, int64_t rows, int64_t columns,
                          const hone_entry *a, int64_t lda) {
   const int64_t inner = layout == LAPACK_ROW_MAJOR ? columns : rows;
   const int64_t outer = layout == LAPACK_ROW_MAJOR ? rows : columns;
-  if (a == NULL || lda < inner)
-    return false; /* the work routine reports it */
+  if (a == NULL || lda < 1)
+    return false;
+  /* LAPACKE looks for NaN before it finds that lda is too small. */
   for (int64_t j = 0; j < outer; j++)
-    if (any_nan(inner, a + j * lda))
+    if (any_nan(HONE_MIN(inner, lda), a + j * lda))
       return true;
   return false;
 }
@@ -66,10 +67,11 @@ bool hone_lapacke_po_nan(int layout, char uplo, int64_t n, const hone_entry *a,
                          int64_t lda) {
   const bool upper = hone_lapack_is(&uplo, 'U');
   const bool head = upper == (layout == LAPACK_COL_MAJOR); /* a_0j .. a_jj */
-  if (a == NULL || lda < n || !(upper || hone_lapack_is(&uplo, 'L')))
+  if (a == NULL || lda < 1 || !(upper || hone_lapack_is(&uplo, 'L')))
     return false;
   for (int64_t j = 0; j < n; j++)
-    if (head ? any_nan(j + 1, a + j * lda) : any_nan(n - j, a + j * lda + j))
+    if (head ? any_nan(HONE_MIN(j + 1, lda), a + j * lda)
+             : any_nan(HONE_MIN(n, lda) - j, a + j * lda + j))
       return true;
   return false;
 }

@@ -129,3 +129,23 @@ TEST(lapack, lapacke_takes_row_major_triangles_and_reports_errors) {
   problem_free(&s);
   drop_in_close(&d);
 }
+
+/* LAPACKE looks for NaN before it looks at leading dimensions. */
+TEST(lapack, lapacke_finds_nan_beside_a_leading_dimension_that_is_too_small) {
+  enum { N = 3 };
+  drop_in d = drop_in_open("1", "auto");
+  REQUIRE(d.library != NULL);
+  int (*gesv)(int, int, int, double *, int, int *, double *, int);
+  int (*posv)(int, char, int, int, double *, int, double *, int);
+  *(void **)&gesv = dlsym(d.library, "LAPACKE_dgesv");
+  *(void **)&posv = dlsym(d.library, "LAPACKE_dposv");
+  REQUIRE(gesv && posv);
+  for (int at = 0; at < 2; at++) { /* the first entry is NaN, or none is */
+    double a[N * N] = {4, 1, 1, 1, 4, 1, 1, 1, 4}, b[N] = {1, 1, 1};
+    int pivot[N];
+    a[0] = at == 0 ? (double)NAN : 4.0;
+    CHECK_EQ_INT(gesv(ROWS, N, 1, a, N - 1, pivot, b, 1), at == 0 ? -4 : -5);
+    CHECK_EQ_INT(posv(ROWS, 'U', N, 1, a, N - 1, b, 1), at == 0 ? -5 : -6);
+  }
+  drop_in_close(&d);
+}
