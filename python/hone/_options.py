@@ -22,7 +22,7 @@ from ._errors import bad_type, bad_value
 class Progress(NamedTuple):
     """The argument of a progress function."""
 
-    phase: str  # "inspect", "factor", "refine", "factor in double"
+    phase: str  # "inspect", "factor", "refine", "factor in double", "batch"
     fraction: float  # part of this phase's work that is done, 0 to 1
     elapsed_s: float  # since the call began
     # While refining:
@@ -102,8 +102,9 @@ def _choice(name: str, value: Any) -> int:
         return value.value
     elif isinstance(value, IntEnum):
         raise bad_type(f"{name}={value!r}: it takes a hone.{kind.__name__}")
-    elif isinstance(value, int) and value in kind.__members__.values():
-        return int(value)
+    elif isinstance(value, (int, np.integer)):
+        if int(value) in kind.__members__.values():
+            return int(value)
     choices = ", ".join(repr(each.lower()) for each in members)
     raise bad_value(f"{name}={value!r}: it must be one of {choices}")
 
@@ -181,7 +182,8 @@ def way(trans: Any) -> int:
     A^H x = b."""
     if isinstance(trans, str) and trans.upper() in ("N", "T", "C"):
         return "NTC".index(trans.upper())
-    if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1, 2):
+    whole = isinstance(trans, (int, np.integer, np.bool_))
+    if whole and trans in (0, 1, 2):
         return int(trans)
     raise bad_value(f"trans={trans!r}: it must be True, False, 'N', 'T' or 'C'")
 

@@ -241,6 +241,16 @@ class Options(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, name):
                 hone.solve(self.a, self.b, **options)
 
+    def test_options_that_are_integers_of_numpy(self):
+        a, b, x = system(6)
+        for way in (np.int64(1), np.uint8(1)):
+            got = hone.solve(a.T, b, trans=way, device=np.int32(1), threads=way)
+            self.assertTrue(near(got, x))
+        with self.assertRaises(hone.HoneValueError):
+            hone.solve(a, b, trans=np.int64(3))
+        with self.assertRaises(hone.HoneValueError):
+            hone.solve(a, b, device=np.int64(77))
+
     def test_unknown_options(self):
         for name in ("layout", "columns", "alloc", "struct_size", "speed"):
             with self.assertRaisesRegex(TypeError, name):
