@@ -407,7 +407,7 @@ int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
   ladder->copy_refuted = true;
   ladder->factored = false; /* the certificate says nothing of A */
   hone_ladder_add_reason(report, ladder->rung[r].engine->name,
-                         "its copy of the matrix is another matrix");
+                         "the matrix refuses an x that its copy accepts");
   int st = inspect(ladder, true, report);
   if (st == HONE_OK)
     st = hone_ladder_certify(ladder, r, report);
