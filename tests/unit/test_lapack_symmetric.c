@@ -137,6 +137,9 @@ static void check_by_rows(const drop_in *d, const char *kind, char uplo) {
   memcpy(s.x, s.b, (size_t)s.n * sizeof *s.x);
   CHECK_EQ_INT(trs(ROWS, uplo, s.n, 1, s.f, s.n, s.ipiv, s.x, 1), 0);
   CHECK_LE(backward_error(&s), SUP_LIMIT);
+  /* A NaN of the other triangle, which is found by lda, comes before lda. */
+  CHECK_EQ_INT(trf(ROWS, uplo, s.n, s.f, s.n - 1, s.ipiv), -4);
+  memset(s.f, 0, entries(s.n, s.n) * sizeof *s.f);
   xerbla_call.calls = 0;
   CHECK_EQ_INT(sv(7, uplo, s.n, 1, s.f, s.n, s.ipiv, s.x, 1), -1);
   CHECK_EQ_INT(trf(ROWS, uplo, s.n, s.f, s.n - 1, s.ipiv), -5);
