@@ -157,16 +157,19 @@ static void leave(hone_refined *column, const char *why) {
 
 /* Certifies the factors of rung r anew where their engine's copy of A proved to
    be another matrix, and gives up on its columns if they do not serve. */
-static int certify_anew(hone_climb *c, int r, hone_refinement *ctx) {
+static int certify_anew(hone_climb *c, int r, hone_refinement *ctx, int st) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
-  int st = hone_ladder_refute_copy(ladder, r, c->trans, c->report);
+  st = hone_ladder_refute_copy(ladder, r, c->trans, st, c->report);
   ctx->f = hone_ladder_factored_by(ladder, r);
   ctx->rcond = rung->certificate.rcond_scaled;
-  for (int64_t i = 0; i < c->m; i++)
-    if (hone_climb_accepted_on(c, i, r) &&
-        !(st == HONE_OK && rung->certificate.nonsingular))
+  for (int64_t i = 0; i < c->m; i++) {
+    if (!hone_climb_accepted_on(c, i, r))
+      continue;
+    c->columns[i].error_estimated = false;
+    if (!(st == HONE_OK && rung->certificate.nonsingular))
       leave(&c->columns[i], hone_ladder_doubt(rung));
+  }
   return st;
 }
 
@@ -259,8 +262,8 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder_draw_for(ladder, HONE_DRAW_COLUMNS, r);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
-  if (st == HONE_OK && ctx.copy_refuted)
-    st = certify_anew(c, r, &ctx);
+  if (ctx.copy_refuted)
+    st = certify_anew(c, r, &ctx, st);
   if (st == HONE_OK && ladder->rung[r].certificate.nonsingular)
     st = hone_sparse_refine(&ctx, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);

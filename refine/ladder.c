@@ -401,20 +401,30 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   return st;
 }
 
-int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
+int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans, int solved,
                             hone_report *report) {
+  hone_rung *rung = &ladder->rung[r];
+  hone_certificate *certificate = &rung->certificate;
+  int st = solved;
   ladder->copy_rung = -1;
   ladder->copy_refuted = true;
-  ladder->factored = false; /* the certificate says nothing of A */
-  hone_ladder_add_reason(report, ladder->rung[r].engine->name,
+  certificate->nonsingular = certificate->contraction[1].tried = false;
+  certificate->contraction[0].power = certificate->contraction[1].power = 0;
+  hone_ladder_add_reason(report, rung->engine->name,
                          "the matrix refuses an x that its copy accepts");
-  int st = inspect(ladder, true, report);
+  if (st == HONE_OK)
+    st = inspect(ladder, true, report);
   if (st == HONE_OK)
     st = hone_ladder_certify(ladder, r, report);
   if (st == HONE_OK && trans)
     st = hone_ladder_certify_transpose(ladder, r, report);
-  ladder->factored = st != HONE_CANCELLED; /* else other factors may follow */
-  return st;
+  if (st != HONE_OK) {
+    certificate->nonsingular = false;
+    rung->state = HONE_RUNG_NEW;
+  } else if (!certificate->nonsingular && !hone_ladder_is_last(ladder, r)) {
+    rung->state = HONE_RUNG_USELESS;
+  }
+  return st == HONE_CANCELLED ? HONE_INTERRUPTED : st;
 }
 
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report) {

@@ -247,8 +247,10 @@ int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
 /* Serves where A itself refused an x that the engine of rung r had accepted by
    its copy of A: the matrix that was inspected, factored and certified may be
    another one. The copy is not used any more; A is inspected, and the factors
-   are certified as those of another matrix, for A^T too if trans. */
-int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans,
+   are certified as those of another matrix, for A^T too if trans; unless the
+   refinement failed or was stopped, which 'solved' says: then no certificate is
+   left. Returns 'solved', or what failed here. */
+int hone_ladder_refute_copy(hone_ladder *ladder, int r, bool trans, int solved,
                             hone_report *report);
 /* Draws the seed of the random probes anew for the present matrix, which has
    been inspected. */

@@ -269,6 +269,7 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   hone_climb c = {.ladder = ladder, .report = report, .trans = trans};
   ended_columns ended;
   outcome out = {HONE_OK, HONE_OK, false, false};
+  const bool refuted_before = ladder->copy_refuted;
   ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
   ladder->vouched_there = false;
@@ -288,6 +289,9 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                 ldx0);
     ended.st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);
     hone_climb_measure_unaccepted(&c);
+    /* Earlier blocks rest on a copy that is not A. */
+    if (ladder->copy_refuted && !refuted_before && at > 0)
+      ladder->refuted = true;
     ended.x = x + at * ldx;
     ended.bars = ladder->bars ? ladder->bars + at * ladder->ldbars : NULL;
     hone_for_columns(ladder->pool, ladder->n, c.m, end_column, &ended);

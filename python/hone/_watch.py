@@ -13,6 +13,8 @@ import time
 from typing import Any, Optional
 
 from . import _abi
+from ._enums import Status
+from ._errors import error_of
 from ._options import Progress, ProgressFunction
 
 # Smaller systems are solved before Ctrl-C could stop them, unless they have
@@ -28,28 +30,27 @@ class _Calls:
     Python ends it ends such a thread as it calls back, and the library's own
     threads would go on with what it had on its stack."""
 
-    AT_MOST_S = 10.0
+    AT_MOST_S = 5.0
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.watches: list[Watch] = []
         self.ending = False
 
-    def begin(self, watch: Watch) -> None:
-        """Makes the call one of these, or ends the thread if Python ends."""
+    def begin(self, watch: Watch) -> bool:
+        """Makes the call one of these; returns False if Python ends."""
         with self.lock:
-            if self.ending:
-                raise SystemExit
-            self.watches.append(watch)
+            if not self.ending:
+                self.watches.append(watch)
+            return not self.ending
 
     def end(self, watch: Watch) -> None:
         with self.lock:
             self.watches.remove(watch)
-            if self.ending:
-                raise SystemExit
 
     def stop(self) -> None:
-        """Stops all of them, and waits until they have ended."""
+        """Stops all of them, and waits until they have ended; a progress
+        function may wait for the main thread, and is not waited for long."""
         with self.lock:
             self.ending = True
             for watch in self.watches:
@@ -112,7 +113,8 @@ class Watch:
         # Python calls the handlers of signals in its main thread only.
         if threading.current_thread() is not threading.main_thread():
             calls = _calls
-            calls.begin(self)
+            if not calls.begin(self):
+                raise error_of(Status.CANCELLED, None, ": Python ends")
             try:
                 return int(function(*arguments))
             finally:
