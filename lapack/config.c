@@ -176,6 +176,8 @@ bool hone_lapack_discards(hone_lapack_caller at) {
 static bool is_release(const char *module, const char *release) {
   char path[PATH_MAX], line[256];
   bool found = false;
+  hone_guest guest;
+  hone_guest_enter(&guest); /* no thread is cancelled while it reads */
   const int length = snprintf(path, sizeof path, "%.*s../version.py",
                               (int)(file_of(module) - module), module);
   FILE *file = length < (int)sizeof path ? fopen(path, "re") : NULL;
@@ -184,6 +186,7 @@ static bool is_release(const char *module, const char *release) {
             begins(line + 11, release, strlen(release));
   if (file != NULL)
     fclose(file);
+  hone_guest_leave(&guest);
   return found;
 }
 

@@ -156,7 +156,8 @@ static void leave(hone_refined *column, const char *why) {
 }
 
 /* Certifies the factors of rung r anew where their engine's copy of A proved to
-   be another matrix, and gives up on its columns if they do not serve. */
+   be another matrix, and gives up on its columns if they do not serve. st: of
+   the refinement that showed it. Returns st, or what failed here. */
 static int certify_anew(hone_climb *c, int r, hone_refinement *ctx, int st) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];

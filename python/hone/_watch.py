@@ -60,7 +60,6 @@ class _Calls:
             time.sleep(0.001)
 
 
-
 class Watch:
     """Calls the progress function for the library. It must live as long as the
     options that point to it."""
