@@ -26,11 +26,13 @@ typedef enum residuals {
   LARGE,
   FAILING,
   LAST,
-  NOTHING, /* zero, and so are the products */
-  ANOTHERS /* those of OF_ANOTHER * A, which is factored, too */
+  NOTHING,  /* zero, and so are the products */
+  ANOTHERS, /* those of OF_ANOTHER * A, which is factored, too */
+  A_COLUMN  /* those of A with another first column, likewise */
 } residuals;
 static const double OF_ANOTHER = 1.8; /* corrections leave 4/9 of an error */
 static residuals kind;
+static double first_column[ORDER];
 static int asked, expected;
 static int fails;      /* how many of the next factorizations fail */
 static bool projects;  /* the engine has a projection of A */
@@ -38,6 +40,13 @@ static double largest; /* of the last r divided by its den */
 static uint64_t drawn_from = 11;
 
 static bool resident(void *self) { return self != NULL; }
+
+static double of_copy(const hone_dense *a, int64_t i, int64_t j) {
+  const double v = a->a[i + j * a->lda];
+  if (kind == A_COLUMN && j == 0)
+    return first_column[i];
+  return kind == ANOTHERS ? OF_ANOTHER * v : v;
+}
 
 /* Without scaling where it is not known yet. */
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
@@ -51,11 +60,10 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
     fails--;
     return HONE_DEVICE_FAILED;
   }
-  if (kind != ANOTHERS)
-    return hone_engine_single.factor(self, a, scaling ? scaling : &none, info);
   static double another[ORDER * ORDER];
-  for (int64_t i = 0; i < ORDER * ORDER; i++)
-    another[i] = OF_ANOTHER * hone_dense_of(a)->a[i];
+  for (int64_t j = 0; j < ORDER; j++)
+    for (int64_t i = 0; i < ORDER; i++)
+      another[i + j * ORDER] = of_copy(hone_dense_of(a), i, j);
   return hone_engine_single.factor(self, sup_matrix(ORDER, ORDER, another),
                                    scaling ? scaling : &none, info);
 }
@@ -97,9 +105,7 @@ static int residual(void *self, const hone_matrix *matrix, bool trans,
     quad sum = (quad)b[i];
     double size = fabs(b[i]);
     for (int64_t j = 0; j < ORDER; j++) {
-      double v = trans ? a->a[j + i * a->lda] : a->a[i + j * a->lda];
-      if (kind == ANOTHERS)
-        v *= OF_ANOTHER;
+      const double v = trans ? of_copy(a, j, i) : of_copy(a, i, j);
       sum -= (quad)v * (quad)x[j];
       size += fabs(v * x[j]);
     }
@@ -288,6 +294,148 @@ TEST(resident, a_copy_that_is_not_a_bounds_no_error) {
   drawn_from = 11;
 }
 
+/* ---- A copy with another first column ------------------------------------ */
+
+enum { COLUMNS = 80 };
+
+typedef struct column_case {
+  hone_engine engine;
+  hone_request request;
+  hone_mem mem;
+  hone_watch watch;
+  hone_ladder ladder;
+  hone_report report;
+  hone_column column[COLUMNS];
+  double a[ORDER * ORDER], b[ORDER * COLUMNS], x[ORDER * COLUMNS];
+  double x_true[ORDER * COLUMNS];
+  int heard, stop_at; /* the call of the progress function that stops */
+} column_case;
+
+static int stop_there(void *user, const hone_progress *event) {
+  column_case *s = user;
+  return event != NULL && ++s->heard == s->stop_at;
+}
+
+/* alike: the first two columns of A are nearly equal, not those of the copy.
+   Otherwise the first row and column are apart from the others, and 2.5 times
+   the copy's. The copy gives right residuals where x_0 is 0. */
+static void make_case(column_case *s, bool alike) {
+  sup_rng rng = {7};
+  const hone_engine *engines[] = {&s->engine, &hone_engine_double};
+  *s = (column_case){.engine = hone_engine_single,
+                     .request = {.criterion = HONE_CRITERION_COMPONENTWISE,
+                                 .limit = SUP_LIMIT},
+                     .watch = {.progress = stop_there, .user = s}};
+  s->engine.name = "resident LU";
+  s->engine.resident = resident;
+  s->engine.factor = factor;
+  s->engine.inspect = inspect;
+  s->engine.residual = residual;
+  kind = A_COLUMN;
+  sup_random(&rng, ORDER, ORDER, s->a, ORDER);
+  sup_random(&rng, ORDER, 1, first_column, ORDER);
+  for (int64_t i = 0; i < ORDER * ORDER; i++)
+    s->a[i] = ldexp(rint(ldexp(s->a[i], 20)), -20);
+  for (int64_t i = 1; i < ORDER && alike; i++)
+    s->a[i + i * ORDER] += 4.0;
+  for (int64_t i = 0; i < ORDER && alike; i++)
+    s->a[i] = s->a[i + ORDER] + ldexp((double)(i % 3) - 1.0, -44);
+  for (int64_t i = 1; i < ORDER && !alike; i++)
+    s->a[i] = s->a[i * ORDER] = first_column[i] = 0.0;
+  first_column[0] = alike ? first_column[0] + 4.0 : 0.2;
+  s->a[0] = alike ? s->a[0] : 0.5;
+  CHECK_EQ_INT(sup_ladder_create(&s->ladder, ORDER, engines, 2, &s->request,
+                                 &s->mem, NULL, &s->watch),
+               HONE_OK);
+  CHECK_EQ_INT(hone_ladder_factor(&s->ladder, sup_matrix(ORDER, ORDER, s->a),
+                                  &s->report),
+               HONE_OK);
+  s->heard = 0;
+}
+
+/* Makes x_true_0 = first, and subtracts 'along' (1, -1) from the first two. */
+static void make_column(column_case *s, int64_t c, double first, double along) {
+  double *t = s->x_true + c * ORDER;
+  for (int64_t i = 0; i < ORDER; i++)
+    t[i] = ldexp((double)((i * 7 + c * 5) % 3 - 1), -4);
+  t[0] = first + along;
+  t[1] -= along;
+  for (int64_t i = 0; i < ORDER; i++) {
+    quad sum = 0;
+    for (int64_t j = 0; j < ORDER; j++)
+      sum += (quad)s->a[i + j * ORDER] * (quad)t[j];
+    s->b[i + c * ORDER] = (double)sum;
+  }
+}
+
+static int solve_columns(column_case *s, int64_t from, int64_t count) {
+  const int64_t at = from * ORDER;
+  return hone_ladder_solve(&s->ladder, false, count, s->b + at, ORDER,
+                           s->x + at, ORDER, NULL, 0, s->column + from,
+                           &s->report);
+}
+
+static void check_column(const column_case *s, int64_t c) {
+  const int64_t at = c * ORDER;
+  if (s->column[c].status >= HONE_OK)
+    CHECK_LE(error_of(s->x + at, s->x_true + at), s->column[c].forward_error);
+}
+
+static void end_case(column_case *s) {
+  hone_ladder_destroy(&s->ladder);
+  CHECK_EQ_INT(s->mem.held, 0);
+}
+
+/* x of the first block do not tell the copy from A, that of the second does. */
+TEST(resident, a_copy_that_a_later_block_refutes_bounds_no_error) {
+  static column_case s;
+  make_case(&s, true);
+  const int64_t block = s.ladder.block;
+  REQUIRE(block < COLUMNS);
+  for (int64_t c = 0; c <= block; c++)
+    make_column(&s, c, c < block ? 0.0 : 0.0625, c < block ? 0x1p-9 : 0.0);
+  CHECK_LT(HONE_OK, solve_columns(&s, 0, block + 1));
+  CHECK_CONTAINS(s.report.reason, "refuses an x that its copy accepts");
+  CHECK_EQ_INT(s.report.accepted, 0);
+  for (int64_t c = 0; c <= block; c++)
+    check_column(&s, c);
+  end_case(&s);
+}
+
+TEST(resident, a_copy_that_is_refuted_before_a_stop_bounds_no_error) {
+  static column_case s;
+  int refuted = 0;
+  for (int stop = 1; stop <= 8; stop++) {
+    make_case(&s, true);
+    ct_note("stop %d", stop);
+    s.stop_at = stop;
+    make_column(&s, 0, 0.0, 0x1p-9);
+    make_column(&s, 1, 0.0625, 0.0);
+    CHECK(solve_columns(&s, 0, 2) != HONE_OK);
+    if (strstr(s.report.reason, "refuses an x") != NULL) { /* before the stop */
+      check_column(&s, 0);
+      check_column(&s, 1);
+      refuted += s.heard == stop;
+    }
+    end_case(&s);
+  }
+  CHECK_LE(1, refuted);
+}
+
+/* Factors that are found not to serve are not tried by the next solve. */
+TEST(resident, factors_of_a_refuted_copy_are_set_aside) {
+  static column_case s;
+  make_case(&s, false);
+  make_column(&s, 0, 0.0625, 0.0);
+  make_column(&s, 1, 0.0, 0.0);
+  for (int64_t c = 0; c < 2; c++) {
+    CHECK_EQ_INT(solve_columns(&s, c, 1), HONE_OK);
+    CHECK_EQ_INT(s.column[c].precision, 64);
+    check_column(&s, c);
+  }
+  end_case(&s);
+}
+
 TEST(resident, residuals_that_stay_large_are_not_accepted) {
   CHECK_GE(run(LARGE, false).status, 1);
   const outcome o = run(LARGE, true);
@@ -336,42 +484,4 @@ TEST(resident, a_factorization_that_fails_once_is_tried_again) {
   CHECK_EQ_INT(twice.status, HONE_DEVICE_FAILED);
   CHECK_CONTAINS(twice.report.reason, words);
   CHECK(strstr(run(TRUE_ONES, false).report.reason, words) == NULL);
-}
-
-/* Where a device begins to solve ahead, a solve sends it b and, for each
-   residual, x and b: all corrections and the error bound follow from these. */
-TEST(resident, corrections_and_the_error_bound_are_solved_for_ahead) {
-  enum { N = 300 };
-  char why[128];
-  if (!hone_engine_single_cuda.probe(why, sizeof why))
-    SKIP(why);
-  for (int trans = 0; trans < 2; trans++) {
-    sup_rng rng = {12};
-    double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 0.0);
-    double *x = sup_filled(N, 0.0);
-    hone_options options;
-    hone_report before = HONE_REPORT_INIT, solved = HONE_REPORT_INIT;
-    hone_solver *solver = NULL;
-    options = (hone_options)HONE_OPTIONS_INIT;
-    options.device = HONE_DEVICE_CUDA;
-    sup_random(&rng, N, N, a, N);
-    sup_random(&rng, N, 1, b, N);
-    CHECK_EQ_INT(hone_solver_create(&solver, N, &options), HONE_OK);
-    CHECK_EQ_INT(hone_solver_factor(solver, a, N, &before), HONE_OK);
-    if (trans) /* the first such solve certifies the factors for A^T too */
-      CHECK_EQ_INT(
-          sup_solver_solve(solver, 1, 1, b, N, x, N, NULL, 0, NULL, &before),
-          HONE_OK);
-    CHECK_EQ_INT(
-        sup_solver_solve(solver, trans, 1, b, N, x, N, NULL, 0, NULL, &solved),
-        HONE_OK);
-    ct_note("trans %d", trans);
-    CHECK_GE(solved.device_passes, 3);
-    CHECK_EQ_INT(solved.to_device_bytes - before.to_device_bytes,
-                 (1 + 2 * solved.device_passes) * N * (int)sizeof(double));
-    hone_solver_destroy(&solver);
-    sup_free(a);
-    sup_free(b);
-    sup_free(x);
-  }
 }
