@@ -402,24 +402,20 @@ TEST(resident, a_copy_that_a_later_block_refutes_bounds_no_error) {
   end_case(&s);
 }
 
+/* The first two stops come before A is asked. */
 TEST(resident, a_copy_that_is_refuted_before_a_stop_bounds_no_error) {
   static column_case s;
-  int refuted = 0;
-  for (int stop = 1; stop <= 8; stop++) {
+  for (int stop = 3; stop <= 8; stop++) {
     make_case(&s, true);
     ct_note("stop %d", stop);
     s.stop_at = stop;
     make_column(&s, 0, 0.0, 0x1p-9);
     make_column(&s, 1, 0.0625, 0.0);
     CHECK(solve_columns(&s, 0, 2) != HONE_OK);
-    if (strstr(s.report.reason, "refuses an x") != NULL) { /* before the stop */
-      check_column(&s, 0);
-      check_column(&s, 1);
-      refuted += s.heard == stop;
-    }
+    check_column(&s, 0);
+    check_column(&s, 1);
     end_case(&s);
   }
-  CHECK_LE(1, refuted);
 }
 
 /* Factors that are found not to serve are not tried by the next solve. */
