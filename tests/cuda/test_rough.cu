@@ -50,6 +50,11 @@ struct residuals {
   double *of_x(int64_t j, int64_t c) { return &x.data()[PARTS * (j + c * m)]; }
   double *of_b(int64_t i, int64_t c) { return &b.data()[PARTS * (i + c * n)]; }
 
+  /* Of an entry, whose parts have squares in the range of double. */
+  static double modulus(const double *v) {
+    const double im = PARTS > 1 ? v[PARTS - 1] : 0.0;
+    return std::sqrt(v[0] * v[0] + im * im);
+  }
   /* Entry i of op(A) x for vector c, by parts; *size: of the moduli. */
   void product(int64_t i, int64_t c, __int128 *sum, double *size) {
     sum[0] = sum[PARTS - 1] = 0;
@@ -59,11 +64,11 @@ struct residuals {
       for (int p = 0; p < PARTS; p++)
         for (int q = 0; q < PARTS; q++) {
           const __int128 one =
-              static_cast<__int128>(v[p]) * static_cast<__int128>(w[q]);
+              static_cast<__int128>(static_cast<int64_t>(v[p])) *
+              static_cast<int64_t>(w[q]);
           sum[p ^ q] += p + q == 2 ? -one : one;
         }
-      *size += std::hypot(v[0], PARTS > 1 ? v[PARTS - 1] : 0.0) *
-               std::hypot(w[0], PARTS > 1 ? w[PARTS - 1] : 0.0);
+      *size += modulus(v) * modulus(w);
     }
   }
   /* b becomes op(A) x, rounded. */
@@ -130,7 +135,7 @@ int64_t check_all(residuals *of) {
       const int64_t at = i + c * of->n;
       of->product(i, c, sum, &den);
       const double *const b = of->of_b(i, c);
-      den += std::hypot(b[0], PARTS > 1 ? b[PARTS - 1] : 0.0);
+      den += modulus(b);
       for (int p = 0; p < PARTS; p++)
         check_part(got.r.data()[PARTS * at + p],
                    static_cast<__int128>(b[p]) - sum[p], terms, den);

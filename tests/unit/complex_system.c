@@ -172,6 +172,12 @@ static long double size_of(quads v) {
   return hypotl((long double)v.re, (long double)v.im);
 }
 
+/* |v|; the squares of double entries are in the range of long double. */
+static long double modulus(hone_complex v) {
+  const long double re = creal(v), im = cimag(v);
+  return sqrtl(re * re + im * im);
+}
+
 /* b - op(A) x */
 static quads residual(const cs_problem *p, int64_t i, const quads *x,
                       const hone_complex *b) {
@@ -198,9 +204,9 @@ double cs_backward_error(const cs_problem *p, const hone_complex *x,
   double worst = 0.0;
   for (int64_t i = 0; i < p->n; i++) {
     const long double r = size_of(residual(p, i, q, b));
-    long double den = cabsl((wide)b[i]);
+    long double den = modulus(b[i]);
     for (int64_t j = 0; j < p->n; j++)
-      den += cabsl((wide)entry(p, i, j)) * cabsl((wide)x[j]);
+      den += modulus(entry(p, i, j)) * modulus(x[j]);
     const double omega = den > 0.0L ? (double)(r / den) : 0.0;
     worst = omega <= worst ? worst : omega; /* takes NaN */
   }
@@ -275,9 +281,10 @@ bool cs_compare(const cs_problem *p, const hone_complex *x,
   quads *at = calloc((size_t)(2 * n), sizeof *at), *r = at + n;
   long double last = 1.0L, size = 0.0L, most = 0.0L;
   factor(p, f, row);
-  for (int step = 0; step < 8; step++) {
+  for (int step = 0; step < 8 && !(last <= 1e-25L); step++) {
     for (int64_t i = 0; i < n; i++)
-      r[i] = residual(p, i, at, b);
+      r[i] = step > 0 ? residual(p, i, at, b)
+                      : (quads){(quad)creal(b[i]), (quad)cimag(b[i])};
     last = correct(n, f, row, r, d, at);
   }
   *out = (cs_errors){0.0, 0.0};

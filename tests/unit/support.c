@@ -161,24 +161,29 @@ int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
 
 /* Errors ------------------------------------------------------------------- */
 
-static quad quad_abs(quad v) { return v < 0 ? -v : v; }
-
 double sup_backward_error(int64_t n, const double *a, int64_t lda, bool trans,
                           const double *x, const double *b) {
   double omega = 0.0;
   for (int64_t i = 0; i < n; i++)
     if (!isfinite(x[i]))
       return (double)NAN;
+  quad *wide = malloc((size_t)n * sizeof *wide + 1);
+  if (wide == NULL)
+    abort();
+  for (int64_t j = 0; j < n; j++)
+    wide[j] = (quad)x[j];
   for (int64_t i = 0; i < n; i++) {
-    quad r = (quad)b[i], den = quad_abs(r);
+    quad r = (quad)b[i];
+    long double den = fabsl((long double)b[i]); /* need not be as accurate */
     for (int64_t j = 0; j < n; j++) {
-      quad p = (quad)entry(a, lda, trans, i, j) * (quad)x[j];
-      r -= p;
-      den += quad_abs(p);
+      const double v = entry(a, lda, trans, i, j);
+      r -= (quad)v * wide[j];
+      den += fabsl((long double)v * (long double)x[j]);
     }
-    double q = den > 0 ? (double)(quad_abs(r) / den) : 0.0;
-    omega = q > omega ? q : omega;
+    const double q = den > 0.0L ? (double)(fabsl((long double)r) / den) : 0.0;
+    omega = q <= omega ? omega : q; /* takes NaN */
   }
+  free(wide);
   return omega;
 }
 

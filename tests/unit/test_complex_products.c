@@ -79,6 +79,22 @@ static char *take_space(const hone_factor_kernels *kernels, const shape *s,
   return space;
 }
 
+/* An entry of a factor of the products, and its modulus, in long double. */
+typedef struct wide_entry {
+  long double re, im, size;
+} wide_entry;
+
+static wide_entry *widen(const array *v, int64_t count) {
+  wide_entry *all = malloc((size_t)count * sizeof *all);
+  if (all == NULL)
+    abort();
+  for (int64_t i = 0; i < count; i++) {
+    const hone_wide entry = (hone_wide)get(v, i);
+    all[i] = (wide_entry){creall(entry), cimagl(entry), cabsl(entry)};
+  }
+  return all;
+}
+
 /* |c - (c_before - a b)| is at most 4 (k + 6) eps times |a| |b| + |c|: each of
    three sums of k products of numbers of at most sqrt(2) |a| and sqrt(2) |b| is
    wrong by (k + 1) eps of its terms, and two more roundings follow. */
@@ -86,24 +102,29 @@ static int64_t count_wrong(const shape *s, const array *a, const array *b,
                            const array *before, const array *c) {
   const long double eps = c->size == sizeof(hone_single) ? 0x1p-24L : 0x1p-53L;
   const int64_t lda = s->m + GAP, ldb = (s->turned ? s->w : s->k) + GAP;
+  const long double sign = s->turned ? -1.0L : 1.0L; /* of b's imaginary part */
+  wide_entry *left = widen(a, lda * s->k);
+  wide_entry *right = widen(b, ldb * (s->turned ? s->k : s->w));
   int64_t wrong = 0;
   for (int64_t j = 0; j < s->w; j++)
     for (int64_t i = 0; i < s->m; i++) {
       if (s->below >= 0 && i + s->below < j)
         continue;
-      const int64_t at = i + j * lda;
-      hone_wide sum = (hone_wide)get(before, at);
-      long double size = hone_absl(sum);
+      const hone_wide old = (hone_wide)get(before, i + j * lda);
+      const hone_wide now = (hone_wide)get(c, i + j * lda);
+      long double re = creall(old) - creall(now);
+      long double im = cimagl(old) - cimagl(now), size = cabsl(old);
       for (int64_t p = 0; p < s->k; p++) {
-        const hone_wide l = (hone_wide)get(a, i + p * lda);
-        const hone_wide r = s->turned ? conjl((hone_wide)get(b, j + p * ldb))
-                                      : (hone_wide)get(b, p + j * ldb);
-        sum -= l * r;
-        size += cabsl(l) * cabsl(r);
+        const wide_entry l = left[i + p * lda];
+        const wide_entry r = right[s->turned ? j + p * ldb : p + j * ldb];
+        re -= l.re * r.re - sign * l.im * r.im;
+        im -= sign * l.re * r.im + l.im * r.re;
+        size += l.size * r.size;
       }
-      const long double off = cabsl(sum - (hone_wide)get(c, at));
-      wrong += !(off <= 4.0L * (long double)(s->k + 6) * eps * size);
+      wrong += !(hypotl(re, im) <= 4.0L * (long double)(s->k + 6) * eps * size);
     }
+  free(left);
+  free(right);
   return wrong;
 }
 
