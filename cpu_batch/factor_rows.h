@@ -166,24 +166,47 @@ INLINE void update_tile(const int depth, const int rows, const int columns,
       f[i + r + (j + c) * ld] = sum[r][c];
 }
 
-/* U12 = D L21^H of a Hermitian matrix, from its columns of L. */
-static void mirror_top(const parts *p, int64_t k0, int64_t k1, int64_t j0,
-                       int64_t j1) {
-  for (int64_t k = k0; k < k1; k++) {
-    const many *column = p->f + k * p->ld;
-    const lanes d = entry_at(column, k).part[0];
-    for (int64_t i = vector_of(j0); i < p->m; i++) {
-      const many u = {.part = {d * column[i].part[0]}};
-      const lanes im = -d * column[i].part[HONE_PARTS - 1];
-      const int64_t first = i * LANES;
-      for (int64_t j = HONE_MAX(j0, first); j < HONE_MIN(j1, first + LANES);
-           j++) {
-        *entry_place(p->f + j * p->ld, k, 0, 0) = u.part[0][j - first];
-        if (HONE_PARTS == 2)
-          *entry_place(p->f + j * p->ld, k, 0, HONE_PARTS - 1) = im[j - first];
-      }
+/* Lane c of vector r becomes lane r of vector c. */
+INLINE void transpose(lanes v[LANES]) {
+  UNROLL
+  for (int by = LANES / 2; by > 0; by /= 2) {
+    const mask second = (rows_of(0) & by) != 0;
+    UNROLL
+    for (int r = 0; r < LANES; r++) {
+      if (r & by)
+        continue;
+      const lanes top = v[r], low = v[r + by];
+      v[r] = choose(second, turned(low, by), top);
+      v[r + by] = choose(second, low, turned(top, by));
     }
   }
+}
+
+/* A square of U12 = D L21^H of a Hermitian matrix: LANES rows from k on, which
+   begin a vector, and the columns of the rows of vector i, up to number j1. */
+INLINE void mirror_square(const parts *p, int64_t k, int64_t i, int64_t j1) {
+  lanes u[HONE_PARTS][LANES];
+  for (int c = 0; c < LANES; c++) {
+    const many *column = p->f + (k + c) * p->ld;
+    const lanes d = entry_at(column, k + c).part[0];
+    u[0][c] = d * column[i].part[0];
+    if (HONE_PARTS == 2)
+      u[HONE_PARTS - 1][c] = -d * column[i].part[HONE_PARTS - 1];
+  }
+  for (int q = 0; q < HONE_PARTS; q++)
+    transpose(u[q]);
+  for (int l = 0; l < LANES && i * LANES + l < j1; l++)
+    for (int q = 0; q < HONE_PARTS; q++)
+      p->f[(i * LANES + l) * p->ld + vector_of(k)].part[q] = u[q][l];
+}
+
+/* U12 = D L21^H from the columns k0 .. k1 - 1 of L, whole vectors, for columns
+   from j0 on, which begins one. */
+static void mirror_top(const parts *p, int64_t k0, int64_t k1, int64_t j0,
+                       int64_t j1) {
+  for (int64_t k = k0; k < k1; k += LANES)
+    for (int64_t i = vector_of(j0); i * LANES < j1; i++)
+      mirror_square(p, k, i, j1);
 }
 
 /* The vectors from 'i' on of these columns. */
