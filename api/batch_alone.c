@@ -174,24 +174,32 @@ static const hone_entry *fetch_kept(const hone_batch_call *call, placed *p) {
 }
 
 /* The determinant of op(A), by LU in double. That of a matrix that is known to
-   be singular is 0, whatever rounding errors leave of its last pivot. */
-static void add_determinant(rest *all, placed *p, hone_batch_result *r) {
+   be singular is 0, whatever rounding errors leave of its last pivot. Where
+   HONE_OK says more than that nothing was asked, nothing is told that is not
+   certain. */
+static void add_determinant(rest *all, int64_t k, placed *p,
+                            hone_batch_result *r) {
   const hone_batch_call *call = all->call;
+  hone_determinant_value v = {HONE_NAN, HONE_NAN, HONE_NAN, false};
   if (r->status == HONE_SINGULAR) {
-    r->log_abs_det = -HONE_INF;
-    r->det_re = r->det_im = 0.0;
-    return;
-  }
-  if (r->status >= HONE_OK && fetch_kept(call, p) != NULL &&
-      is_known(call, p)) {
-    const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
+    v = (hone_determinant_value){-HONE_INF, 0.0, 0.0, true};
+  } else if (r->status >= HONE_OK && fetch_kept(call, p) != NULL &&
+             is_known(call, p)) {
+    const hone_determinant_job job = {.n = p->m.n,
+                                      .a = p->m.a,
+                                      .lda = p->lda,
+                                      .seed = hone_batch_seed(call, p->m.n, k)};
     hone_mem mem = p->mem;
     mem.peak = mem.held;
-    (void)hone_determinant(&job, &mem, &r->log_abs_det, &r->det_re, &r->det_im);
+    (void)hone_determinant(&job, &mem, &v);
     note_bytes(all, mem.peak - call->mem.held);
   }
-  if (call->options.trans == HONE_CONJ_TRANS)
-    r->det_im = -r->det_im;
+  const bool says_much = call->kept != NULL || call->batch.nrhs > 0;
+  if (r->status == HONE_OK && says_much && !v.certain)
+    v.log_abs = v.re = v.im = HONE_NAN;
+  r->log_abs_det = v.log_abs;
+  r->det_re = v.re;
+  r->det_im = call->options.trans == HONE_CONJ_TRANS ? -v.im : v.im;
 }
 
 /* The bytes that the system's solver holds, if there is one. */
@@ -347,7 +355,7 @@ static void solve_alone(rest *all, int64_t k) {
   report.status = st;
   take_report(&report, &call->results[k]);
   if (b->determinants && call->factors && p.m.n > 0)
-    add_determinant(all, &p, &call->results[k]);
+    add_determinant(all, k, &p, &call->results[k]);
   call->results[k].status = st = bring_back(all, &p, st);
   count_columns(call, st, &report);
   if (b->determinants && call->factors && p.m.n == 0 && st == HONE_OK) {

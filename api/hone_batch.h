@@ -45,9 +45,11 @@ typedef struct hone_batch_result {
   int32_t row, col;     /* of the first NaN or Inf if the status is
                            HONE_NOT_FINITE_A or _B; of the smallest pivot if it
                            is HONE_SINGULAR or HONE_ILL_CONDITIONED */
-  double log_abs_det;   /* batch.determinants: log |det A|, natural; -Inf if a
-                          pivot is zero in double, or the status is
-                          HONE_SINGULAR; not verified */
+  double log_abs_det;   /* batch.determinants: log |det A|, natural; -Inf if the
+                          status is HONE_SINGULAR, or a pivot is zero in double.
+                          Beside HONE_OK, where there are right-hand sides, the
+                          sign of a real A is right but for a probability of
+                          1e-9, or all three are NaN; otherwise not verified */
   double det_re, det_im; /* and det op(A) / |det A|; 0 if det A is 0 */
 } hone_batch_result;
 

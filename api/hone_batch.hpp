@@ -182,7 +182,7 @@ using batch_solver = basic_batch_solver<double>;
 using complex_batch_solver = basic_batch_solver<std::complex<double>>;
 
 /** Solves count systems: a has n x n numbers of each, b and x n x nrhs. With
-    determinants the results have those too; they are not verified. */
+    determinants the results have those too. */
 [[nodiscard]] inline batch_solution
 batch(int64_t count, const std::vector<double> &a, const std::vector<double> &b,
       const hone_options &o = options(), bool determinants = false) {

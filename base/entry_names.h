@@ -207,6 +207,7 @@
 #define hone_ladder_workspace_bytes hone_z_ladder_workspace_bytes
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
+#define hone_match hone_z_match
 #define hone_max_abs hone_z_max_abs
 #define hone_memory_needed hone_z_memory_needed
 #define hone_memory_of hone_z_memory_of

@@ -432,8 +432,9 @@ def solve_batch(
 
     Numbers that are not known are NaN or inf, places -1. hone.Status(status)
     gives a status its name, hone.status_text its text. Determinants are those
-    of LU in double, as numpy.linalg.slogdet computes them; the library verifies
-    x, not them. With trans they are those of A^T or A^H.
+    of LU in double of scaled matrices; where the status is 0 the sign of a real
+    matrix is right, or they are NaN, but otherwise they are not verified. With
+    trans they are those of A^T or A^H.
 
     x is float64 or complex128, and lies where b does: A and b may be arrays on
     a CUDA device. The options are those of hone.solve; x0 and error_bounds are
