@@ -120,23 +120,12 @@ typedef struct units {
   const lanes *row, *col;
 } units;
 
-INLINE void conjugate(int64_t m, many *v) {
-  for (int64_t i = 0; HONE_PARTS == 2 && i < m; i++)
-    v[i].part[HONE_PARTS - 1] = -v[i].part[HONE_PARTS - 1];
-}
-
-/* w = inv(S) v, or inv(S^T) v. v may be overwritten. S^T of a Hermitian S is
-   its conjugate, and inner products take longer. */
+/* w = inv(S) v, or inv(S^T) v. v may be overwritten. */
 INLINE void solve_either(const parts *p, bool transposed, many *v, many *w) {
-  if (transposed && !p->definite) {
+  if (transposed)
     solve_transposed(p, v, w);
-    return;
-  }
-  if (transposed)
-    conjugate(p->m, v);
-  solve_one(p, v, w);
-  if (transposed)
-    conjugate(p->m, w);
+  else
+    solve_one(p, v, w);
 }
 
 /* An estimate, and the 1-norm of the solution that it began with. */

@@ -90,7 +90,7 @@ static double inverse_by_rows(const parts *p) {
   for (int c = 0; c < 2; c++) {
     for (int64_t i = 0; i < p->m; i++)
       v[i] = common_entries((const hone_entry *)p->drawn + c * p->n, i, p->n);
-    solve_either(p, true, v, y + c * p->m);
+    solve_transposed(p, v, y + c * p->m);
   }
   return estimate_inverse(p, true, unit, longest_of(p, 2, y), v, w).norm[0];
 }

@@ -26,7 +26,6 @@ typedef struct parts {
   int64_t n, m;
   int64_t ld;    /* of s and f, odd, so that columns of one order do not compete
                     for the same lines of the cache */
-  bool definite; /* as of the block; S is Hermitian */
   many *s;       /* n x n: S = R op(A) C */
   many *f;       /* n x n: P S = L U, L with a diagonal of ones. Where a vector
                     has several rows: as factor_rows.h says, columns of 0
@@ -63,11 +62,7 @@ static int64_t bytes_of(int64_t n) {
 
 INLINE parts parts_of(const hone_block *block) {
   const int64_t n = block->n, m = vectors_of(n), ld = leading_of(n);
-  parts p = {.n = n,
-             .m = m,
-             .ld = ld,
-             .definite = block->definite,
-             .s = block->memory};
+  parts p = {.n = n, .m = m, .ld = ld, .s = block->memory};
   p.f = p.s + ld * n;
   p.inverse = p.f + ld * columns_of(n);
   p.first = p.inverse + m;

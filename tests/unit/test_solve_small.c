@@ -103,6 +103,24 @@ TEST(solve_small, matrices_that_are_not_definite_as_claimed_are_solved_too) {
   }
 }
 
+/* Such a matrix of a single vector is factored as it is, both triangles, and
+   its factors are not symmetric either. */
+TEST(solve_small, rcond_is_not_taken_from_a_wrong_claim) {
+  const double a[4] = {0x1.9f90d509dfc6p-2, -0x1.f8faa244d6098p-8,
+                       -0x1.d3d7763af875ap-1, 0x1.1c4056b3d6f22p-6};
+  const double b[2] = {0.3, 0.7};
+  const double det = fabs(fma(a[0], a[3], -a[1] * a[2]));
+  const double norm = fabs(a[2]) + fabs(a[3]); /* of A, and of its adjugate */
+  const double other = fabs(a[2]) + fabs(a[0]);
+  double x[2];
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report r = HONE_REPORT_INIT;
+  o.structure = HONE_STRUCTURE_SPD;
+  CHECK_EQ_INT(hone_solve(2, 1, a, 2, b, 2, x, 2, &o, &r), HONE_OK);
+  CHECK_LE(r.rcond, 3.0 * det / norm / other);
+  CHECK_LE(det / norm / other, 3.0 * r.rcond);
+}
+
 /* Without a report, and with one, x has the same bits. */
 TEST(solve_small, x_does_not_depend_on_who_asks_for_a_report) {
   for (int parts = 1; parts <= 2; parts++)
