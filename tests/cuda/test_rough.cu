@@ -135,7 +135,7 @@ int64_t check_all(residuals *of) {
       const int64_t at = i + c * of->n;
       of->product(i, c, sum, &den);
       const double *const b = of->of_b(i, c);
-      den += modulus(b);
+      den += residuals::modulus(b);
       for (int p = 0; p < PARTS; p++)
         check_part(got.r.data()[PARTS * at + p],
                    static_cast<__int128>(b[p]) - sum[p], terms, den);
