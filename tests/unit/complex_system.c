@@ -174,7 +174,7 @@ static long double size_of(quads v) {
 
 /* |v|; the squares of double entries are in the range of long double. */
 static long double modulus(hone_complex v) {
-  const long double re = creal(v), im = cimag(v);
+  const long double re = creall((wide)v), im = cimagl((wide)v);
   return sqrtl(re * re + im * im);
 }
 
