@@ -416,8 +416,8 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
  * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE, HONE_BUSY),
  * the solver keeps the matrix it has, which stays borrowed; after any other
  * error it has none: solves return HONE_NOT_FACTORED. After the first factor
- * and solve a solver allocates no more, except for the vectors of GMRES and the
- * double factors when they are first needed, and for a larger nrhs.
+ * and solve a solver allocates no more, except for the vectors of GMRES and for
+ * factors of a kind that is first needed (double, general), or a larger nrhs.
  */
 HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
