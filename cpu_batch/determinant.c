@@ -11,6 +11,7 @@
 #include "base/probe_factor.h"
 #include "base/vectors.h"
 #include "cpu_batch/matching.h"
+#include "cpu_factor/apply.h"
 #include "cpu_factor/factor.h"
 
 #include <limits.h>
@@ -139,26 +140,15 @@ static void multiply(const hone_determinant_job *job, const parts *p) {
     }
 }
 
-/* y = inv(U) inv(L) P y, for one vector. */
-static void substitute(const parts *p, hone_entry *y) {
-  const int64_t n = p->n;
-  for (int64_t i = 0; i < n; i++) {
-    const hone_entry held = y[i];
-    y[i] = y[p->pivot[i] - 1];
-    y[p->pivot[i] - 1] = held;
-  }
-  for (int64_t j = 0; j < n; j++)
-    hone_add_multiple(n - j - 1, -y[j], p->f + j + 1 + j * n, y + j + 1);
-  for (int64_t j = n - 1; j >= 0; j--) {
-    y[j] /= p->f[j + j * n];
-    hone_add_multiple(j, -y[j], p->f + j * n, y);
-  }
-}
-
-/* y = inv(P^T L U) y for all vectors. */
-static void substitute_all(const parts *p) {
-  for (int64_t c = 0; c < PROBES; c++)
-    substitute(p, p->y + c * p->n);
+/* y = inv(P^T L U) y */
+static void substitute(const parts *p) {
+  const hone_factors factors = {.form = HONE_FORM_LU,
+                                .n = p->n,
+                                .ld = p->n,
+                                .f = p->f,
+                                .pivot = p->pivot,
+                                .base = 1};
+  hone_apply_64(NULL, &factors, false, PROBES, p->y, p->n);
 }
 
 /* The bound of the norm of what made y of the random vectors, whose numbers
@@ -174,13 +164,13 @@ static double bound_of(const parts *p) {
 static bool is_certain(const hone_determinant_job *job, const parts *p,
                        bool exact) {
   multiply(job, p);
-  substitute_all(p);
+  substitute(p);
   hone_add_multiple(PROBES * p->n, -1.0, p->v, p->y);
   if (!(bound_of(p) <= SMALL_ENOUGH))
     return false;
   memcpy(p->y, p->v, (size_t)(PROBES * p->n) * sizeof *p->y);
   if (!exact)
-    substitute_all(p);
+    substitute(p);
   return bound_of(p) <= LARGEST_INVERSE;
 }
 

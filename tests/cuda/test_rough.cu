@@ -50,7 +50,8 @@ struct residuals {
   double *of_x(int64_t j, int64_t c) { return &x.data()[PARTS * (j + c * m)]; }
   double *of_b(int64_t i, int64_t c) { return &b.data()[PARTS * (i + c * n)]; }
 
-  /* Of an entry, whose parts have squares in the range of double. */
+  /* The modulus of an entry, whose parts have squares in the range of double.
+   */
   static double modulus(const double *v) {
     const double im = PARTS > 1 ? v[PARTS - 1] : 0.0;
     return std::sqrt(v[0] * v[0] + im * im);

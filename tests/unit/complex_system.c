@@ -208,7 +208,7 @@ double cs_backward_error(const cs_problem *p, const hone_complex *x,
     for (int64_t j = 0; j < p->n; j++)
       den += modulus(entry(p, i, j)) * modulus(x[j]);
     const double omega = den > 0.0L ? (double)(r / den) : 0.0;
-    worst = omega <= worst ? worst : omega; /* takes NaN */
+    worst = omega > worst || isnan(omega) ? omega : worst; /* NaN stays */
   }
   free(q);
   return worst;

@@ -181,7 +181,7 @@ double sup_backward_error(int64_t n, const double *a, int64_t lda, bool trans,
       den += fabsl((long double)v * (long double)x[j]);
     }
     const double q = den > 0.0L ? (double)(fabsl((long double)r) / den) : 0.0;
-    omega = q <= omega ? omega : q; /* takes NaN */
+    omega = q > omega || isnan(q) ? q : omega; /* NaN stays */
   }
   free(wide);
   return omega;

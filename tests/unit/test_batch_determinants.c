@@ -256,7 +256,7 @@ TEST(batch_determinants, do_not_depend_on_the_right_hand_side_or_the_layout) {
     ct_note("way %d", way);
     (void)bat_solve(&t);
     for (int64_t k = 0; k < 2; k++) {
-      /* Of the six products two are 0.375 and -0.375, and two are 0. */
+      /* Two of the six products are 0.375 and -0.375, and two are 0. */
       const double det = 18.0 * 0x1p-34 - 0x1.8p-82;
       const hone_batch_result *r = &t.results[k];
       CHECK(r->status >= HONE_OK);

@@ -144,7 +144,7 @@ static hone_determinant_value evaluate(const known *k, uint64_t seed) {
   return out;
 }
 
-/* What is certain is right, and nearly everything is. */
+/* Values that are certain are right, and nearly all of them are certain. */
 OWN_TEST(is_right_whatever_the_sizes_of_entries) {
   static const int spreads[] = {0, 3, 30, 200, 480};
   known *k = malloc(sizeof *k);

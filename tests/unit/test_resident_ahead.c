@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device that begins to solve ahead is sent, while the host examines a
-   residual. Next to read: test_resident.c. */
+/* A device that begins to solve ahead, while the host examines a residual, is
+   sent b and x alone. Next to read: test_resident.c. */
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
