@@ -50,6 +50,9 @@ static const double UNCORRECTED_BOUND = HONE_PROBES_SMALL_FIRST;
 /* Where deflation may follow, no power follows a bound above this. */
 static const double HOPELESS = 1e2, HOPELESS_COPY = 3e3;
 
+/* Two powers that divide the bound by no more than exp(STALLS) are the last. */
+static const double STALLS = 0.1;
+
 enum { SOLUTIONS = HONE_PROBE_SOLUTIONS };
 
 /* The deflation, with as many complex vectors as real ones, uses it too. */
@@ -88,13 +91,36 @@ int hone_probe_largest_of(const double *squares) {
   return at;
 }
 
-/* Will the bound come down to GOOD_BOUND within the steps left, at the rate of
-   the last step? */
-static bool promises(double bound, double before, int left) {
-  if (!(bound <= DBL_MAX) || !(before <= DBL_MAX))
+/* How far the bound came down by the powers behind the first one, as logarithms
+   of what it was divided by. */
+typedef struct descent {
+  int powers;
+  double all, last_two;
+  double last;
+} descent;
+
+static void descend(descent *d, double by) {
+  d->all += by;
+  d->last_two = d->powers > 0 ? d->last + by : by;
+  d->last = by;
+  d->powers++;
+}
+
+/* Will the bound come down to GOOD_BOUND within the powers left, at the rate of
+   the last one or, if that is more, of all so far? Where two eigenvalues of E
+   are about as large, every other power takes hardly anything, and the second
+   one, where it is relaxed, takes more than any later one. But two powers that
+   took nothing are the last. On a device, where a power takes no time beside a
+   factorization, the second one need only take something: E may be far from
+   normal, and a later one takes more then. */
+static bool promises(double bound, const descent *d, int left, bool copy) {
+  if (!(bound <= DBL_MAX) || d->powers == 0)
     return bound <= DBL_MAX; /* the first step says nothing of the rate */
-  return bound < before &&
-         log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
+  if (copy && d->powers == 1)
+    return d->all > 0.0;
+  return d->last_two > STALLS &&
+         log(bound / GOOD_BOUND) <=
+             (double)left * fmax(d->last, d->all / d->powers);
 }
 
 static hone_probe_run begin(hone_probing *probing, hone_contraction *out) {
@@ -126,6 +152,7 @@ static hone_probe_run begin(hone_probing *probing, hone_contraction *out) {
 static int probe_at(const hone_probe_place *where, hone_probing *probing,
                     int steps, hone_contraction *out) {
   double before = HONE_INF;
+  descent d = {0};
   hone_probe_run r = begin(probing, out);
   r.f.rounding_seed = &r.rounding_seed;
   for (int k = 1;; k++) {
@@ -143,8 +170,10 @@ static int probe_at(const hone_probe_place *where, hone_probing *probing,
     }
     probing->cut_short = k == 1 && probing->deflation_follows &&
                          out->bound > (r.f.use_copy ? HOPELESS_COPY : HOPELESS);
+    if (k > 1)
+      descend(&d, log(before / out->bound));
     if (k >= steps || probing->cut_short ||
-        !promises(out->bound, before, steps - k))
+        !promises(out->bound, &d, steps - k, r.f.use_copy))
       break;
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)

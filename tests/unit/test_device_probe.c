@@ -417,3 +417,44 @@ TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
   }
   sup_free(scratch);
 }
+
+/* Powers go on at the rate of all of them. A power may take hardly anything and
+   the next one much: with two eigenvalues of E, or behind a relaxed one. The
+   second power decides nothing here, unless it takes nothing at all. (These
+   bounds are from matrices of order 400 and 600.) */
+TEST(probes, on_a_device_go_on_at_the_rate_of_all_powers) {
+  static const struct {
+    double bound[HONE_PROBE_POWERS];
+    int power, steps;
+  } cases[] = {{{92.6, 11.0, 7.8, 1.5, 0.7}, 5, 5},
+               {{196.0, 101.6, 43.4, 16.4, 5.8, 2.0, 0.67}, 7, 7},
+               {{99.0, 90.0, 28.0, 4.3, 0.8}, 5, 5},
+               {{99.0, 99.1}, 0, 2},
+               {{99.0, 98.9, 98.8}, 0, 3},
+               {{187.0, 5.0, 6.0, 3.0, 1.5, 0.8}, 6, 6},
+               {{99.0, 5.0, 4.9, 4.8, 0.1}, 0, 4},
+               {{99.0, (double)NAN}, 0, 2},
+               {{99.0, (double)INFINITY}, 0, 2},
+               {{30.0, 19.0, 12.0, 0.1}, 0, 3}};
+  const hone_engine engine = {.name = "scripted",
+                              .precision = 32,
+                              .probe_step = scripted_step,
+                              .probed = scripted_probed};
+  const hone_matrix a = {.n = SHORT};
+  const hone_scaling scaling = {.used = false};
+  const hone_factored f = {
+      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    double rows[SHORT];
+    hone_contraction out = {.rows = rows};
+    hone_probing probing = {.f = &f, .seed = 7, .scratch = scratch};
+    ct_note("case %d", (int)c);
+    memset(&device_script, 0, sizeof device_script);
+    device_script.bound = cases[c].bound;
+    CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
+    CHECK_EQ_INT(out.power, cases[c].power);
+    CHECK_EQ_INT(device_script.steps, cases[c].steps);
+  }
+  sup_free(scratch);
+}
