@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times Hone beside OpenBLAS's dgesv and LAPACK's dsgesv on the CPU (complex:
- * zgesv and zcgesv), in one process, on the same threads, and checks every
- * answer. `bench_cpu --help` for options.
+ * zgesv and zcgesv), in one process, on the same threads (the peers on one,
+ * where they are faster so), and checks every answer. `bench_cpu --help` for
+ * options.
  *
  * The methods take turns (A B C A B C ...). Each round begins with another
  * method and solves other systems of a small pool; the first round is not
@@ -80,7 +81,7 @@ void set_defaults(Bench *bench) {
   Config &c = bench->c;
   c.sizes = {"1",   "2",   "4",    "8",    "16",   "32",   "64",   "128",
              "256", "512", "1024", "2048", "4096", "8192", "16384"};
-  c.spd_sizes = {"64", "256", "1024", "2048", "4096", "8192"};
+  c.spd_sizes = {"64", "128", "256", "512", "1024", "2048", "4096", "8192"};
   c.hard_sizes = {"1000", "2000", "4000"};
   c.complex_sizes = {"1000", "2000", "4000"};
   c.kinds = {"uniform"};

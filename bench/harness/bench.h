@@ -119,8 +119,9 @@ void add_form(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, const Choices &chosen);
 
 /* Adds OpenBLAS's dgesv or LAPACK's dsgesv, or for SPD dposv or dsposv. They
-   overwrite A, and their copies of it are made untimed. batch is the most
-   systems that one timing solves. */
+   overwrite A, and their copies of it are made untimed. Up to n = 1024 they use
+   all threads or one, as is faster in a trial, and their notes say so. batch is
+   the most systems that one timing solves. */
 void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
                 bool spd, bool mixed, int batch);
 

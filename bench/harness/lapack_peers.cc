@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The methods of OpenBLAS, dgesv, zgesv and dposv, and LAPACK's mixed-precision
-   dsgesv, zcgesv and dsposv; see bench.h. */
+   dsgesv, zcgesv and dsposv; see bench.h. OpenBLAS is slower with all threads
+   than with one at small orders, and does not see to it: there a trial says how
+   many a method uses. */
 #include "bench/harness/bench.h"
 
 #include <algorithm>
@@ -14,9 +16,12 @@ extern "C" {
 
 namespace {
 
+enum { TRIAL_UP_TO = 1024, TRIALS = 9 };
+
 /* Work space and copies of A, allocated untimed. */
 struct Work {
   bool spd, mixed;
+  int all = hone_blas_threads(), threads = all;
   int n, nrhs;
   int64_t parts;
   std::vector<double> a, work, rwork;
@@ -32,6 +37,33 @@ struct Work {
         rwork(mixed && parts > 1 ? static_cast<size_t>(s.n) : 0),
         swork(mixed ? static_cast<size_t>(parts * s.n * (s.n + s.nrhs)) : 0),
         pivots(static_cast<size_t>(s.n)) {}
+
+  void prepare(const Systems &s, int64_t k, int64_t place, double *x) {
+    memcpy(matrix(place), s.matrix(k),
+           static_cast<size_t>(parts * s.n * s.n) * sizeof(double));
+    if (!mixed)
+      memcpy(x, s.side(k),
+             static_cast<size_t>(parts * s.n * s.nrhs) * sizeof(double));
+  }
+
+  /* Decides for one thread if one system is solved faster so. */
+  void choose_threads(const Systems &s) {
+    if (all == 1 || s.n > TRIAL_UP_TO)
+      return;
+    double seconds[2][TRIALS];
+    std::vector<double> x(static_cast<size_t>(parts * s.n * s.nrhs));
+    for (int k = -2; k < 2 * TRIALS; k++) {
+      const int one = (k + 2) % 2;
+      prepare(s, 0, 0, x.data());
+      hone_blas_set_threads(one != 0 ? 1 : all);
+      const double start = now_s();
+      run(s, 0, 0, x.data());
+      if (k >= 0)
+        seconds[one][k / 2] = now_s() - start;
+    }
+    hone_blas_set_threads(all);
+    threads = median(seconds[1], TRIALS) < median(seconds[0], TRIALS) ? 1 : all;
+  }
 
   double *matrix(int64_t place) { return a.data() + parts * place * n * n; }
 
@@ -75,22 +107,23 @@ void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
   auto place = std::make_shared<int64_t>(0);
   m.group = PAGEABLE;
   m.batch = batch;
+  work->choose_threads(s);
   m.prepare = [=, &s](int64_t k, int64_t at, double *x) {
-    memcpy(work->matrix(at), s.matrix(k),
-           static_cast<size_t>(s.parts * s.n * s.n) * sizeof(double));
-    if (!mixed)
-      memcpy(x, s.side(k),
-             static_cast<size_t>(s.parts * s.n * s.nrhs) * sizeof(double));
+    work->prepare(s, k, at, x);
+    hone_blas_set_threads(work->threads);
     *place = 0;
   };
   m.solve = [=, &s](int64_t k, double *x) {
     return work->run(s, k, (*place)++, x);
   };
   m.after = [=](std::string *note) {
+    hone_blas_set_threads(work->all);
+    *note = work->threads < work->all ? "one thread" : "";
     if (mixed)
-      *note = work->iterations < 0
-                  ? "solved in double"
-                  : std::to_string(work->iterations) + " refinements";
+      *note += (note->empty() ? "" : ", ") +
+               (work->iterations < 0
+                    ? "solved in double"
+                    : std::to_string(work->iterations) + " refinements");
     return std::string();
   };
   methods->push_back(m);
