@@ -280,6 +280,28 @@ int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
   return st == HONE_OK ? take_search(job, &search, out) : st;
 }
 
+/* Deflates the few directions that the factors do not contract, and makes the
+   probes anew: with them or, where there are many, alone, since further powers
+   may leave little. A device makes those in no time beside a factorization.
+   *least: of a null vector, lowered. */
+static int deflate(const hone_certify_job *job, hone_factored *f,
+                   hone_probing *probing, double *least,
+                   hone_certificate *out) {
+  int st =
+      hone_deflate(f, job->scratch, &probing->passes, job->deflation, least);
+  out->singular = *least < HONE_EPS * job->norm1_scaled;
+  if (st != HONE_OK || out->singular)
+    return st;
+  if (job->deflation->count > 0)
+    f->deflation = job->deflation;
+  else if (probing->cut_short || f->use_copy)
+    probing->persists = f->use_copy;
+  else
+    return HONE_OK;
+  probing->deflation_follows = false;
+  return hone_probe(probing, POWERS, &out->contraction[0]);
+}
+
 int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   hone_factored f = *job->f;
   hone_contraction *contraction = &out->contraction[0];
@@ -302,20 +324,8 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
       job->null != NULL)
     st = search_from_probe(job, &least, out);
   if (st == HONE_OK && contraction->power == 0 && !out->singular &&
-      job->deflation != NULL) {
-    st =
-        hone_deflate(&f, job->scratch, &probing.passes, job->deflation, &least);
-    out->singular = least < HONE_EPS * job->norm1_scaled;
-    if (st == HONE_OK && job->deflation->count > 0 && !out->singular) {
-      f.deflation = job->deflation;
-      probing.deflation_follows = false;
-      st = hone_probe(&probing, POWERS, contraction);
-    } else if (st == HONE_OK && probing.cut_short && !out->singular) {
-      /* Many directions are left, and further powers may leave little. */
-      probing.deflation_follows = false;
-      st = hone_probe(&probing, POWERS, contraction);
-    }
-  }
+      job->deflation != NULL)
+    st = deflate(job, &f, &probing, &least, out);
   *job->seed = probing.seed;
   out->passes += probing.passes;
   out->inverse_bound =
@@ -346,7 +356,8 @@ int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out) {
                           .trans = true,
                           .seed = *job->seed,
                           .scratch = job->scratch,
-                          .beside = job->beside};
+                          .beside = job->beside,
+                          .persists = job->f->use_copy};
   int st = hone_probe(&probing, POWERS, &out->contraction[1]);
   *job->seed = probing.seed;
   out->passes += probing.passes;

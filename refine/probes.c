@@ -107,20 +107,22 @@ static void descend(descent *d, double by) {
 }
 
 /* Will the bound come down to GOOD_BOUND within the powers left, at the rate of
-   the last one or, if that is more, of all so far? Where two eigenvalues of E
-   are about as large, every other power takes hardly anything, and the second
-   one, where it is relaxed, takes more than any later one. But two powers that
-   took nothing are the last. On a device, where a power takes no time beside a
-   factorization, the second one need only take something: E may be far from
-   normal, and a later one takes more then. */
-static bool promises(double bound, const descent *d, int left, bool copy) {
+   the last one? A run that persists goes on at the rate of all so far, too, if
+   that is more. Where two eigenvalues of E are about as large, every other
+   power takes hardly anything, and the second one, where it is relaxed, takes
+   more than any later one. E may also be far from normal, so that the second
+   power need only take something. But two powers that took nothing are the
+   last. */
+static bool promises(double bound, const descent *d, int left, bool persists) {
+  const double need = log(bound / GOOD_BOUND);
   if (!(bound <= DBL_MAX) || d->powers == 0)
     return bound <= DBL_MAX; /* the first step says nothing of the rate */
-  if (copy && d->powers == 1)
+  if (!persists)
+    return need <= (double)left * d->last;
+  if (d->powers == 1)
     return d->all > 0.0;
   return d->last_two > STALLS &&
-         log(bound / GOOD_BOUND) <=
-             (double)left * fmax(d->last, d->all / d->powers);
+         need <= (double)left * fmax(d->last, d->all / d->powers);
 }
 
 static hone_probe_run begin(hone_probing *probing, hone_contraction *out) {
@@ -173,7 +175,7 @@ static int probe_at(const hone_probe_place *where, hone_probing *probing,
     if (k > 1)
       descend(&d, log(before / out->bound));
     if (k >= steps || probing->cut_short ||
-        !promises(out->bound, &d, steps - k, r.f.use_copy))
+        !promises(out->bound, &d, steps - k, probing->persists))
       break;
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)

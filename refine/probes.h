@@ -83,6 +83,8 @@ typedef struct hone_probing {
   int passes;               /* passes over A; added to */
   bool deflation_follows;   /* if the first power leaves much, the run ends, */
   bool cut_short;           /* and this becomes true */
+  bool persists;            /* powers go on where later ones may do what the
+                               last one did not */
   bool corrected_next;      /* where one power is not enough, an estimate by
                                corrected solutions follows, on the host */
   /* The following are set if 'inverse' is true: */
