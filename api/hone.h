@@ -434,9 +434,9 @@ HONE_API int hone_solver_update(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
 
 /**
- * Solves for nrhs right-hand sides; arguments are those of hone_solve. options
- * of this solve: trans, x0, columns, error_bounds, deadline_s, progress; see
- * hone_options.
+ * Solves for nrhs right-hand sides; arguments are those of hone_solve (nrhs = 0
+ * needs no matrix). options of this solve: trans, x0, columns, error_bounds,
+ * deadline_s, progress; see hone_options.
  */
 HONE_API int hone_solver_solve(hone_solver *solver, int64_t nrhs,
                                const double *b, int64_t ldb, double *x,
