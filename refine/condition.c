@@ -281,9 +281,10 @@ int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
 }
 
 /* Deflates the few directions that the factors do not contract, and makes the
-   probes anew: with them or, where there are many, alone, since further powers
-   may leave little. A device makes those in no time beside a factorization.
-   *least: of a null vector, lowered. */
+   probes anew with them. Where there are many, further powers may leave little:
+   they are made if the first one was the last, and always on a device, which
+   makes them in no time beside a factorization. *least, ||S z|| / ||z|| in
+   1-norms, is lowered by that of each direction z. */
 static int deflate(const hone_certify_job *job, hone_factored *f,
                    hone_probing *probing, double *least,
                    hone_certificate *out) {

@@ -249,6 +249,17 @@ static int scripted_probed(void *self, const hone_probe_step *step,
   return HONE_OK;
 }
 
+static const hone_engine scripted = {.name = "scripted",
+                                     .precision = 32,
+                                     .probe_step = scripted_step,
+                                     .probed = scripted_probed};
+static const hone_scaling unscaled = {.used = false};
+static const hone_matrix short_matrix = {.n = SHORT};
+static const hone_factored scripted_factors = {.engine = &scripted,
+                                               .a = &short_matrix,
+                                               .scaling = &unscaled,
+                                               .use_copy = true};
+
 /* Most of the vectors are dropped where the bounds so far promise that the
    others suffice; a bound is that of the vectors which are left. Where the
    first one is longer than 8, the second power has it less, and is relaxed by
@@ -270,19 +281,12 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
                {{130.0, 1.0, 0.01}, 3, {ALL, BUT_ONE, FEW}},
                {{3.0, 1.0, 0.1}, 3, {ALL, FEW, FEW}},
                {{5.0, 1.0, 0.1}, 3, {ALL, ALL, ALL}}};
-  const hone_engine engine = {.name = "scripted",
-                              .precision = 32,
-                              .probe_step = scripted_step,
-                              .probed = scripted_probed};
-  const hone_matrix a = {.n = SHORT};
-  const hone_scaling scaling = {.used = false};
-  const hone_factored f = {
-      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
   hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
-    hone_probing probing = {.f = &f, .seed = 7, .scratch = scratch};
+    hone_probing probing = {
+        .f = &scripted_factors, .seed = 7, .scratch = scratch};
     const double *bound = cases[c].bound;
     device_script.bound = bound;
     device_script.steps = 0;
@@ -316,15 +320,10 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
 /* From order 24,576 on, a run begins with 22 vectors. */
 TEST(probes, on_a_device_are_more_for_a_large_matrix) {
   static const double bound[] = {0.5};
-  const hone_engine engine = {.name = "scripted",
-                              .precision = 32,
-                              .probe_step = scripted_step,
-                              .probed = scripted_probed};
-  const hone_scaling scaling = {.used = false};
   for (int64_t n = 24575; n <= 24576; n++) {
     const hone_matrix a = {.n = n};
     const hone_factored f = {
-        .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+        .engine = &scripted, .a = &a, .scaling = &unscaled, .use_copy = true};
     hone_entry *scratch = sup_filled(hone_probe_scratch(n, true), 0.0);
     double *rows = sup_filled(n, 0.0);
     hone_contraction out = {.rows = rows};
@@ -351,16 +350,13 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
                     {{3.9, 0.1}, 2, 2, 0},
                     {{4.1, 0.1}, 2, 2, H},
                     {{9.0, 1e6}, 0, 2, H}};
-  const hone_engine engine = {.name = "scripted",
-                              .precision = 32,
-                              .probe_step = scripted_step,
-                              .probed = scripted_probed};
-  const hone_matrix a = {.n = SHORT};
   hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (int c = 0; c < 2 * CASES; c++) {
     const hone_scaling scaling = {.used = c >= CASES};
-    const hone_factored f = {
-        .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+    const hone_factored f = {.engine = &scripted,
+                             .a = &short_matrix,
+                             .scaling = &scaling,
+                             .use_copy = true};
     const int power = cases[c % CASES].power;
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
@@ -393,20 +389,14 @@ TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
     int power, steps;
     bool cut_short;
   } cases[] = {{{2.9e3, 29.0, 0.2}, 3, 3, false}, {{3.1e3}, 0, 1, true}};
-  const hone_engine engine = {.name = "scripted",
-                              .precision = 32,
-                              .probe_step = scripted_step,
-                              .probed = scripted_probed};
-  const hone_matrix a = {.n = SHORT};
-  const hone_scaling scaling = {.used = false};
-  const hone_factored f = {
-      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
   hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (int c = 0; c < 2; c++) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
-    hone_probing probing = {
-        .f = &f, .seed = 7, .scratch = scratch, .deflation_follows = true};
+    hone_probing probing = {.f = &scripted_factors,
+                            .seed = 7,
+                            .scratch = scratch,
+                            .deflation_follows = true};
     ct_note("case %d", c);
     memset(&device_script, 0, sizeof device_script);
     device_script.bound = cases[c].bound;
@@ -421,8 +411,8 @@ TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
 /* A run that persists goes on at the rate of all powers. One may take hardly
    anything and the next one much: with two eigenvalues of E, or behind a
    relaxed one. The second one decides nothing, unless it takes nothing at all.
-   (These bounds are from matrices of order 400 and 600.) Another run ends
-   earlier. */
+   (The first three lists are like those of matrices of order 400 and 600.)
+   Another run ends earlier. */
 TEST(probes, on_a_device_persist_at_the_rate_of_all_powers) {
   static const struct {
     double bound[HONE_PROBE_POWERS];
@@ -437,21 +427,15 @@ TEST(probes, on_a_device_persist_at_the_rate_of_all_powers) {
                {{99.0, (double)NAN}, 0, 2, 2},
                {{99.0, (double)INFINITY}, 0, 2, 2},
                {{30.0, 19.0, 12.0, 0.1}, 0, 3, 2}};
-  const hone_engine engine = {.name = "scripted",
-                              .precision = 32,
-                              .probe_step = scripted_step,
-                              .probed = scripted_probed};
-  const hone_matrix a = {.n = SHORT};
-  const hone_scaling scaling = {.used = false};
-  const hone_factored f = {
-      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
   hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (int c = 0; c < 2 * (int)(sizeof cases / sizeof cases[0]); c++) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
     const bool persists = c % 2 > 0;
-    hone_probing probing = {
-        .f = &f, .seed = 7, .scratch = scratch, .persists = persists};
+    hone_probing probing = {.f = &scripted_factors,
+                            .seed = 7,
+                            .scratch = scratch,
+                            .persists = persists};
     ct_note("case %d, persists %d", c / 2, persists);
     memset(&device_script, 0, sizeof device_script);
     device_script.bound = cases[c / 2].bound;
