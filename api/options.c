@@ -23,6 +23,10 @@ void hone_options_init(hone_options *options, size_t struct_size) {
 
 /* Checks ----------------------------------------------------------------- */
 
+bool hone_struct_size_is_whole(size_t size) {
+  return size % sizeof(void *) == 0;
+}
+
 static int check_size(const char *name, size_t size, size_t least, size_t most,
                       hone_report *report) {
   if (size >= least && size <= most)
@@ -30,6 +34,16 @@ static int check_size(const char *name, size_t size, size_t least, size_t most,
   hone_reason_add(report, "%s is %llu, not from %llu to %llu", name,
                   (unsigned long long)size, (unsigned long long)least,
                   (unsigned long long)most);
+  return HONE_BAD_STRUCT_SIZE;
+}
+
+static int check_options_size(size_t size, hone_report *report) {
+  const int st = check_size("options.struct_size", size, LEAST_OPTIONS,
+                            sizeof(hone_options), report);
+  if (st != HONE_OK || hone_struct_size_is_whole(size))
+    return st;
+  hone_reason_add(report, "options.struct_size is %llu, not a multiple of %d",
+                  (unsigned long long)size, (int)sizeof(void *));
   return HONE_BAD_STRUCT_SIZE;
 }
 
@@ -130,8 +144,7 @@ int hone_options_take(const hone_options *from, hone_options *to,
   int st = HONE_OK;
   memset(to, 0, sizeof *to);
   if (from != NULL)
-    st = check_size("options.struct_size", from->struct_size, LEAST_OPTIONS,
-                    sizeof *to, report);
+    st = check_options_size(from->struct_size, report);
   if (from != NULL && st == HONE_OK)
     memcpy(to, from, from->struct_size);
   to->struct_size = sizeof *to;

@@ -335,6 +335,27 @@ TEST(edges, the_smallest_structs_are_those_that_the_header_names) {
   }
 }
 
+/* Half of a pointer is not an address. */
+TEST(edges, a_struct_that_ends_in_a_pointer_is_refused) {
+  static const size_t ends[] = {offsetof(hone_options, columns),
+                                offsetof(hone_options, tuning)};
+  for (int k = 0; k < 2; k++)
+    for (size_t more = 0; more <= sizeof(void *); more++) {
+      double x0[N * NRHS] = {0.0};
+      hone_column columns[NRHS];
+      hone_tuning tuning = HONE_TUNING_INIT;
+      sys s = make();
+      s.options.x0 = x0;
+      s.options.ldx0 = N;
+      s.options.columns = columns;
+      s.options.tuning = &tuning;
+      s.options.struct_size = ends[k] + more;
+      ct_note("struct_size %zu", ends[k] + more);
+      CHECK_EQ_INT(once(&s),
+                   more % sizeof(void *) == 0 ? HONE_OK : HONE_BAD_STRUCT_SIZE);
+    }
+}
+
 TEST(edges, a_tolerance_is_at_most_1) {
   sys s = make();
   s.options.tolerance = 1.0;
