@@ -11,6 +11,7 @@
 typedef struct hone_guest {
   hone_float_environment callers;
   int cancellation;
+  int error; /* errno */
 } hone_guest;
 
 void hone_guest_enter(hone_guest *guest);

@@ -371,7 +371,7 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * @param a     n x n, lda >= max(1, n); never written
  * @param b     n x nrhs, ldb >= max(1, n); never written unless x == b
  * @param x     n x nrhs, ldx >= max(1, n); may be b or x0 itself (ldx == ldb,
- *              or ldx0), and else overlaps no other array
+ *              or ldx0) or other rows of its array; else it overlaps no array
  * @param options  NULL: defaults
  * @param report   NULL: none
  * @return a hone_status

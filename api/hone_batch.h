@@ -48,9 +48,10 @@ typedef struct hone_batch_result {
   double log_abs_det;   /* batch.determinants: log |det A|, natural; -Inf if the
                           status is HONE_SINGULAR, or a pivot is zero in double.
                           Beside HONE_OK the sign of a real A is right but for
-                          a probability of 1e-9, or all three are NaN; beside
-                          others, and if hone_batch_solve is given an nrhs of 0,
-                          it is not verified, nor is the size ever */
+                          a probability of 1e-9, or all three are NaN (also for
+                          lack of memory); beside others, and if
+                          hone_batch_solve is given an nrhs of 0, it is not
+                          verified, nor is the size ever */
   double det_re, det_im; /* and det op(A) / |det A|; 0 if det A is 0 */
 } hone_batch_result;
 

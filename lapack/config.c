@@ -262,7 +262,9 @@ void hone_lapack_seen(hone_lapack_count *count, hone_lapack_caller at) {
 static void tell_of_names(const char *variable, const char *names,
                           bool called) {
   if (names != NULL && !called)
-    fprintf(stderr, "hone_lapack: %s=%s: no module of such a name has called\n",
+    fprintf(stderr,
+            "hone_lapack: %s=%s: no module of such a name has called a routine "
+            "that this is for\n",
             variable, names);
 }
 

@@ -65,6 +65,11 @@ class Tuning(ctypes.Structure):
     ]
 
 
+# Kept, because an interpreter beside this one that imports ctypes empties the
+# cache by which ctypes.pointer would find it.
+TUNING_POINTER = POINTER(Tuning)
+
+
 class Options(ctypes.Structure):
     """hone_options"""
 
@@ -93,7 +98,7 @@ class Options(ctypes.Structure):
         ("alloc", c_void_p),
         ("free", c_void_p),
         ("alloc_ctx", c_void_p),
-        ("tuning", POINTER(Tuning)),
+        ("tuning", TUNING_POINTER),
         ("devices", c_int32),
         ("triangle", c_int32),
         ("error_bounds", c_void_p),

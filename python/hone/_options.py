@@ -4,7 +4,6 @@ would truncate numbers that do not fit."""
 
 from __future__ import annotations
 
-import ctypes
 import operator
 from enum import IntEnum
 from typing import Any, Callable, Literal, NamedTuple, Optional, TypedDict
@@ -155,7 +154,7 @@ def make(given: dict[str, Any]) -> _abi.Options:
     which the caller sets."""
     options = _abi.new_options()
     tuning = _abi.new_tuning()
-    options.tuning = ctypes.pointer(tuning)
+    options.tuning = _abi.TUNING_POINTER(tuning)
     for name, value in given.items():
         if name not in KNOWN:
             raise TypeError(f"hone has no option {name!r}")

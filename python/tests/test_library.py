@@ -108,5 +108,19 @@ class Found(unittest.TestCase):
         self.fails(str(text), HONE_LIBRARY=str(text))
 
 
+class Kept(unittest.TestCase):
+    @unittest.skipUnless(hasattr(ctypes, "_reset_cache"), "for CPython")
+    def test_where_another_interpreter_imports_ctypes(self):
+        # That empties ctypes' cache of pointers for the whole process.
+        say = (
+            "import ctypes, hone; hone.solve([[2.0]], [4.0]); "
+            "ctypes._reset_cache(); print(hone.solve([[2.0]], [4.0]))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", say], capture_output=True, text=True
+        )
+        self.assertEqual(done.stdout.split(), ["[2.]"], done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -50,6 +51,23 @@ static int count_other_threads(void) {
   hone_release_kept();
   sys_discard(&s);
   return count_threads();
+}
+
+TEST(guest, leaves_errno_as_it_was) {
+  sys s = sys_make(N, 1);
+  hone_solver *solver = NULL;
+  errno = EDOM;
+  CHECK_EQ_INT(hone_solver_create(&solver, N, &s.options), HONE_OK);
+  CHECK_EQ_INT(errno, EDOM);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, s.lda, NULL), HONE_OK);
+  CHECK_EQ_INT(errno, EDOM);
+  hone_solver_destroy(&solver);
+  CHECK_EQ_INT(errno, EDOM);
+  CHECK_EQ_INT(
+      hone_solve(N, 1, s.a, s.lda, s.b, s.ldb, s.x, s.ldx, &s.options, NULL),
+      HONE_OK);
+  CHECK_EQ_INT(errno, EDOM);
+  sys_discard(&s);
 }
 
 /* ---- After fork ---------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include "tests/unit/float_settings.h"
 #include "tests/unit/lapack_drop_in.h"
 
+#include <errno.h>
+
 static void call(const drop_in *d, int which, problem *s) {
   if (which == 0)
     drop_in_dgesv(d, s);
@@ -68,4 +70,22 @@ TEST(lapack, kept_factors_are_refined_in_any_environment) {
   sup_free(b);
   problem_free(&s);
   drop_in_close(&d);
+}
+
+TEST(lapack, errno_is_the_callers) {
+  static const char *const factors[] = {"discard", "keep"};
+  for (int k = 0; k < 2; k++) {
+    drop_in d = drop_in_open("1", factors[k]);
+    REQUIRE(d.dgesv != NULL);
+    for (int which = 0; which < 4; which++) {
+      problem s = problem_make(450, 1, which < 2 ? 1e5 : -1e5);
+      ct_note("factors %s, routine %d", factors[k], which);
+      errno = EDOM;
+      call(&d, which, &s);
+      CHECK_EQ_INT(errno, EDOM);
+      CHECK_EQ_INT(s.info, 0);
+      problem_free(&s);
+    }
+    drop_in_close(&d);
+  }
 }
