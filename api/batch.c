@@ -87,8 +87,7 @@ int hone_batch_take(const hone_batch *from, hone_batch *to,
                     hone_report *report) {
   if (from == NULL)
     return refuse(report, HONE_NULL_POINTER, "batch is NULL");
-  if (from->struct_size < LEAST_BATCH || from->struct_size > sizeof *to ||
-      !hone_struct_size_is_whole(from->struct_size))
+  if (from->struct_size < LEAST_BATCH || from->struct_size > sizeof *to)
     return refuse(report, HONE_BAD_STRUCT_SIZE,
                   "batch.struct_size is not set, or of a later version");
   memset(to, 0, sizeof *to);

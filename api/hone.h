@@ -189,8 +189,8 @@ struct hone_tuning; /* a GPU's, that only measurements justify: hone_tuning.h */
 /**
  * Options. Start with  hone_options options = HONE_OPTIONS_INIT;  and change
  * what you need: zero is the default everywhere. Fields behind struct_size,
- * which an older program does not know, count as zero. struct_size may be any
- * multiple of 8 up to the library's own, column_size from 24 to its own.
+ * which an older program does not know, count as zero. struct_size may be 8 to
+ * the library's own and not end in a pointer, column_size from 24 to its own.
  *
  * trans, x0, columns and error_bounds belong to one solve: hone_solve and
  * hone_solver_solve take them, hone_solver_create refuses them

@@ -23,10 +23,6 @@ int hone_options_check_agreement(const hone_options *asked,
                                  const hone_options *created,
                                  hone_report *report);
 
-/* Tells whether a structure of this size ends between two pointers, and not in
-   one, whose first half would be taken for an address. */
-bool hone_struct_size_is_whole(size_t size);
-
 /* Tells whether report is NULL or has a struct_size that is valid. */
 bool hone_report_is_sized(const hone_report *report);
 

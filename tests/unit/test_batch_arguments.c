@@ -39,19 +39,16 @@ TEST(batch_arguments, wrong_sizes_of_structures_are_refused) {
   for (int parts = 1; parts <= 2; parts++) {
     const size_t least = offsetof(hone_batch, determinants);
     const size_t least_result = offsetof(hone_batch_result, normwise_error);
-    const size_t sizes[] = {0, least - 1, sizeof(hone_batch) + 1, SIZE_MAX,
-                            sizeof(hone_batch) - 1};
+    const size_t sizes[] = {0, least - 1, sizeof(hone_batch) + 1, SIZE_MAX};
     const size_t result_sizes[] = {0, least_result - 1,
                                    sizeof(hone_batch_result) + 1, SIZE_MAX};
     bat t = bat_make(parts, COUNT, N, NRHS);
     hone_batch good = t.batch;
     ct_note("parts %d", parts);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 4; i++) {
       t.batch.struct_size = sizes[i];
       expect(&t, HONE_BAD_STRUCT_SIZE, "batch.struct_size", false);
       t.batch = good;
-    }
-    for (int i = 0; i < 4; i++) {
       t.batch.result_size = result_sizes[i];
       expect(&t, HONE_BAD_STRUCT_SIZE, "batch.result_size", false);
       t.batch = good;

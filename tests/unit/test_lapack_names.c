@@ -93,9 +93,9 @@ TEST(lapack, the_log_says_which_settings_meant_nobody) {
                    "solve");
   CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK=of is neither on nor off\n");
   CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK_HIDE=flapack: no module of "
-                       "such a name has called\n");
+                       "such a name has called a routine that this is for\n");
   CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK_FACTORS=discrad: no module of "
-                       "such a name has called\n");
+                       "such a name has called a routine that this is for\n");
   CHECK_CONTAINS(text, "scipy_dgesv_64_ 1"); /* it is on all the same */
   free(text);
   text = run("HONE_LAPACK_FACTORS=libcaller_ HONE_LAPACK=on", "solve discard");
