@@ -33,7 +33,8 @@ static int check_size(const char *name, size_t size, size_t least, size_t most,
   return HONE_BAD_STRUCT_SIZE;
 }
 
-/* Half of a pointer is no address. */
+/* Would half of a pointer be taken for an address? The list has every pointer
+   of hone_options. */
 static bool ends_in_a_pointer(size_t size) {
   static const size_t pointers[] = {offsetof(hone_options, x0),
                                     offsetof(hone_options, columns),
