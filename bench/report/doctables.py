@@ -4,6 +4,7 @@ a record that returns (header, rows) of plain cells, or None if the record has
 no rows for it. trace writes them into the documents."""
 
 import axes
+import certifytables
 import papertables
 import phases
 import records
@@ -471,7 +472,7 @@ ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'cpu callers': cpu_callers, 'device': device,
        'complex': complex_solve, 'complex factor': complex_factor,
        'batch': batch, 'device batch': device_batch,
-       **papertables.ALL, **severaltables.ALL}
+       **papertables.ALL, **severaltables.ALL, **certifytables.ALL}
 
 
 def markdown(header, rows):
