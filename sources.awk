@@ -157,7 +157,8 @@ function compile(name,    k, rule, file) {
       edition == "emulated" ? "emulate" : host[name, k] ? "cuda_host" : "nvcc"
     printf "build %s: %s %s\n", object_path(name, k), rule, file
     if (extra[name, k] != "")
-      printf "  extra = %s\n", extra[name, k]
+      printf "  extra = %s%s\n", extra[name, k], \
+        extra[name, k] ~ /_ISA=/ ? "$unchecked" : ""
   }
 }
 
