@@ -170,8 +170,8 @@ typedef struct hone_column {
 
 /** The event that a progress callback receives, valid during the callback. */
 typedef struct hone_progress {
-  const char *phase;     /* "inspect", "factor", "refine", "factor in double" */
-  double fraction;       /* of this phase's work that is done, 0 to 1 */
+  const char *phase;     /* inspect, factor, refine, factor in double, batch */
+  double fraction;       /* of this phase's work, 0 to 1; in refine 0 */
   double elapsed_s;      /* since the call began */
   int32_t iteration;     /* refine: corrections made, by these factors and by
                             this method (refinement or GMRES) */
@@ -461,8 +461,8 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
 
 /**
  * Bytes of device memory for order n (no GPU is needed; 0: built without CUDA):
- * with a copy of A in double, for residuals (*with_residuals: some 12 n^2), and
- * without (*without: some 4 n^2), or NULL; on each of options.devices, with
+ * with a copy of A in double, for residuals (*with_residuals: 12 n^2 for large
+ * n), and without (*without: 4 n^2), or NULL; on each of options.devices, with
  * room for A to come by parts, and without. The first is taken if it fits and
  * is allowed, else the other, else, from n = 4096 on, block columns with less
  * (docs/several.md), else the CPU. LU in double may take 8 n^2 more.

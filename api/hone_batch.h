@@ -133,8 +133,10 @@ typedef struct hone_z_batch {
  * The arrays lie in host memory or in the memory of a CUDA device, a, b and x
  * each where it likes. Systems that have an array on a device, of order up to
  * 1024, are solved there; systems in host memory only if
- * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU. If all
- * arrays lie in host memory up to options.devices GPUs share the systems.
+ * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU. With
+ * another criterion, extra_precise or HONE_FACTOR_SINGLE each system is solved
+ * as by hone_solve instead. If all arrays lie in host memory up to
+ * options.devices GPUs share the systems.
  *
  * @param batch    the systems
  * @param options  as for hone_solve, NULL: defaults. options.columns has count

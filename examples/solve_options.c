@@ -31,7 +31,7 @@ static const char usage[] =
     "  --tolerance T       accept at or below T, at most 1\n"
     "  --double            factor in double precision at once\n"
     "  --device NAME       auto, cpu or cuda\n"
-    "  --devices K         up to K GPUs factor a real matrix; -1: all\n"
+    "  --devices K         up to K GPUs factor the matrix; -1: all\n"
     "  --threads T         use at most T threads\n"
     "  --plot FILE.svg     draw how the solve converged\n"
     "  --json              print one JSON object and nothing else\n"

@@ -60,8 +60,8 @@ def device_memory_needed(
 
 
 def release_kept() -> int:
-    """Frees the device memory that the library keeps for the next solve of the
-    same order, and returns how many bytes that was."""
+    """Frees what the library keeps for the next solve (threads, memory of the
+    host and of devices), and returns how many bytes were of device memory."""
     return int(lib.hone_release_kept())
 
 

@@ -22,7 +22,7 @@ class Progress(NamedTuple):
     """The argument of a progress function."""
 
     phase: str  # "inspect", "factor", "refine", "factor in double", "batch"
-    fraction: float  # part of this phase's work that is done, 0 to 1
+    fraction: float  # of this phase's work, 0 to 1; in refine 0
     elapsed_s: float  # since the call began
     # While refining:
     iteration: int  # corrections so far with these factors

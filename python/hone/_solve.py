@@ -232,9 +232,9 @@ def solve(
     A of (..., n, n) is a stack of matrices, and b of (..., n, columns) one of
     right-hand sides; they are broadcast as by numpy.linalg.solve of NumPy 2.
     Small systems are solved several at once (hone_batch_solve), and those with
-    the same matrix as columns of it; error_bounds, x0, deadline_s and
-    return_report have them solved one after the other. The report is then an
-    array of reports, one for each matrix, of the shape of A without its last
+    the same matrix as columns of it; error_bounds, x0, triangle, deadline_s
+    and return_report have them solved one after the other. The report is then
+    an array of reports, one for each matrix, of the shape of A without its last
     two axes; error_bounds of each is like its part of x. No x comes back from a
     stack if deadline_s passes, or a matrix fails. hone.solve_batch returns the
     verdict on each system, and raises no exception for any.
